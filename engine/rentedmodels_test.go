@@ -183,3 +183,40 @@ func TestDamagedModelForARentedMachine(t *testing.T) {
 		t.Errorf("%d bytes came to this computer", a.sent)
 	}
 }
+
+// gpus is a provider that rents GPUs of 1 MiB.
+type gpus struct{ isolating }
+
+func (gpus) Offers(context.Context, sdk.OfferQuery) ([]sdk.Offer, error) {
+	return []sdk.Offer{{ID: "small", GPU: "A100", GPUCount: 1, GPUMemoryGB: 1.0 / 1024, CostPerHour: 1}}, nil
+}
+
+// Weights that cannot fit on the GPU end the start before anything is downloaded or rented.
+// An interface may load them in another way: then it is a warning of the plan.
+func TestModelTooLargeForTheGPU(t *testing.T) {
+	t.Parallel()
+	a := newArchive(t, map[string][]byte{
+		"config.json": []byte(`{"model_type": "newest"}`), "tokenizer.json": []byte("{}"), "model.safetensors": tensorFile("x", rentedWeights),
+	})
+	cloud := &rented{dir: t.TempDir(), machines: map[string]*exec.Cmd{}, ports: map[string]int{}}
+	e := newEngine(t, func(o *engine.Options) {
+		o.Providers, o.Fetchers = map[string]sdk.Provider{"rented": gpus{isolating{cloud}}}, map[string]sdk.Fetcher{"archive": a}
+	})
+	const sandbox = "sandbox: {provider: rented, gpu: A100, models: ['archive:large']"
+	whole := load(t, map[string]string{"seer.yaml": sandbox + ", execution_mode: cli, python_packages: [torch, transformers]}\n"})
+	const want = "the weights of the models need 4.2 MB on the GPU, and 1 × A100 has 1.0 MB"
+	if _, err := e.Plan(t.Context(), whole, engine.CheckOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("plan: %v", err)
+	}
+	if _, err := e.Up(t.Context(), whole, engine.UpOptions{}); err == nil || !strings.Contains(err.Error(), want) || cloud.creates != 0 {
+		t.Errorf("up: %v, %d machines", err, cloud.creates)
+	}
+	scoped := load(t, map[string]string{"seer.yaml": sandbox + "}\nserve: [{file: i.py}]\n", "i.py": "@expose\ndef f() -> int:\n    return 1\n"})
+	p, err := e.Plan(t.Context(), scoped, engine.CheckOptions{})
+	if err != nil || !strings.Contains(strings.Join(p.Warnings, "\n"), "choose a larger GPU") {
+		t.Errorf("of an interface: %v, %q", err, p.Warnings)
+	}
+	if a.sent > rentedWeights/4 {
+		t.Errorf("%d bytes were sent", a.sent)
+	}
+}

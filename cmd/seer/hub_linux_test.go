@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"os/exec"
@@ -332,4 +333,64 @@ func hubSum(t *testing.T, h *fakehub.Hub) string {
 	}
 	word, _, _ := strings.Cut(string(text), " ")
 	return word
+}
+
+// planOf is what seer plan prints.
+func planOf(p *program, args ...string) (string, error) {
+	out, err := p.command(append([]string{"plan"}, args...)...).CombinedOutput()
+	return string(out), err
+}
+
+// seer plan looks at models without their weights: once for a commit.
+func TestPlanModels(t *testing.T) {
+	header := `{"w":{"dtype":"BF16","shape":[1000],"data_offsets":[0,2000]}}`
+	weights := string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + strings.Repeat("w", 2000)
+	text := func(s string) fakehub.File { return fakehub.File{Content: fakehub.Text(s)} }
+	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{
+		{ID: "org/base", Gated: "manual", Readers: []string{"user"}, Info: map[string]any{"cardData": map[string]any{"license": "gemma"}}, Commits: []fakehub.Commit{{Files: map[string]fakehub.File{
+			"config.json":       text(`{"model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64, "max_position_embeddings": 100}`),
+			"model.safetensors": {Content: fakehub.Text(weights), Kind: fakehub.LFS},
+		}}}},
+		{ID: "org/adapter", Commits: []fakehub.Commit{{Files: map[string]fakehub.File{
+			"adapter_config.json":       text(`{"base_model_name_or_path": "org/another"}`),
+			"adapter_model.safetensors": {Content: fakehub.Text(weights), Kind: fakehub.LFS},
+		}}}},
+		{ID: "org/closed", Gated: "manual", Commits: []fakehub.Commit{{Files: map[string]fakehub.File{"config.json": text("{}")}}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	p := hubProgram(t, h)
+	p.write("exp.yaml", "name: plan\nsandbox:\n  execution_mode: cli\n  python_packages: [torch, transformers, peft]\n  models:\n    - {name: org/adapter, is_peft: true, base_model: org/base}\n")
+	p.write("interface.py", hubInterface)
+	said, err := planOf(p, "exp.yaml")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for _, want := range []string{
+		"license gemma, gated (manual)", "llama, bfloat16, 2.0 kB on the GPU, and 25.6 kB for a context of 100 tokens",
+		"exp.yaml:6: sandbox.models.0", "the adapter org/adapter was trained on org/another, and base_model is org/base", "the model org/base has no tokenizer",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is missing in:\n%s", want, said)
+		}
+	}
+	h.ForgetRequests()
+	if said, err := planOf(p, "exp.yaml", "--json"); err != nil || !strings.Contains(said, `"weight_bytes":2000`) {
+		t.Errorf("%v\n%s", err, said)
+	}
+	for _, r := range h.Requests() {
+		if slices.Contains([]fakehub.Call{fakehub.ResolveCache, fakehub.Blob, fakehub.Xorb}, r.Call) {
+			t.Errorf("the second plan asks again: %+v", r)
+		}
+	}
+	p.write("exp.yaml", "name: plan\nsandbox:\n  models:\n    - org/closed\nserve: [{file: interface.py}]\n")
+	if said, err := planOf(p, "exp.yaml"); err == nil || !strings.Contains(said, "exp.yaml:4: ") || !strings.Contains(said, "gated") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	h.Close()
+	if said, err := planOf(p, "exp.yaml"); err != nil || !strings.Contains(said, "was not looked at") {
+		t.Errorf("without the Hub: %v\n%s", err, said)
+	}
 }

@@ -86,3 +86,9 @@ func (c Config) words(key string) []string {
 	}
 	return words
 }
+
+// MaxTokens is the longest context of the model, as its configuration says; 0 = it does not.
+func (c Config) MaxTokens() int64 {
+	n, _ := c.text().number("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+	return n
+}

@@ -16,6 +16,7 @@ type Choice struct {
 	Offer       string    `json:"offer,omitempty"` // the provider's own name for it
 	GPU         string    `json:"gpu,omitempty"`
 	GPUCount    int       `json:"gpu_count,omitempty"`
+	GPUMemoryGB float64   `json:"gpu_memory_gb,omitempty"` // GiB of each; 0 = not known
 	Region      string    `json:"region,omitempty"`
 	Isolation   string    `json:"isolation,omitempty"`
 	Stock       sdk.Stock `json:"stock,omitempty"`
@@ -70,7 +71,7 @@ func (p *Plan) choices(s experiment.Sandbox, from []preflight.Choice) {
 	known, worst := len(from) > 0, 0.0
 	for _, c := range from {
 		choice := Choice{
-			Provider: c.Provider.Name, Offer: c.Offer.ID, GPU: c.GPU, GPUCount: c.GPUCount, Region: c.Offer.Region, Isolation: c.Isolation,
+			Provider: c.Provider.Name, Offer: c.Offer.ID, GPU: c.GPU, GPUCount: c.GPUCount, GPUMemoryGB: c.Offer.GPUMemoryGB, Region: c.Offer.Region, Isolation: c.Isolation,
 			Stock: c.Offer.Stock, Timeout: s.Timeout.Seconds(), PollSeconds: c.Provider.PollSeconds, Options: s.Options(c.Provider.Name),
 			HostMounts: c.Provider.Has(sdk.FeatureHostMounts), BuildsImage: c.Provider.Has(sdk.FeatureBuild),
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/modelinfo"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/trust"
@@ -81,6 +82,19 @@ type Model struct {
 	Env     string `json:"env"`  // variable that holds Path
 	VarName string `json:"var_name"`
 	Hidden  bool   `json:"hidden,omitempty"`
+
+	Facts *ModelFacts `json:"facts,omitempty"` // nil = nobody has looked at it
+}
+
+// ModelFacts are what is known of a model before it is fetched.
+type ModelFacts struct {
+	Revision     string `json:"revision,omitempty"` // commit; empty = a folder as it is
+	Files        int    `json:"files"`
+	Bytes        int64  `json:"bytes"`                   // of the files
+	OmittedBytes int64  `json:"omitted_bytes,omitempty"` // of copies in other formats, which are left out
+	License      string `json:"license,omitempty"`       // as the source names it
+	Gate         string `json:"gate,omitempty"`          // how the source restricts access
+	modelinfo.Info
 }
 
 // Dataset is a dataset and where its path will be found.

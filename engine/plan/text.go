@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/preflight"
+	texts "github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -55,6 +56,11 @@ func (p Plan) contentLines(t *text) {
 			note = ", name hidden from the agent"
 		}
 		t.line("model", fmt.Sprintf("%s at %s ($%s), read-only%s", m.Name, m.Path, m.Env, note))
+		if m.Facts != nil {
+			for _, words := range m.Facts.text() {
+				t.line("", words)
+			}
+		}
 	}
 	for _, d := range p.Datasets {
 		t.line("dataset", fmt.Sprintf("%s at %s ($%s), read-only", d.Name, d.Path, d.Env))
@@ -222,6 +228,45 @@ func (p Plan) imageText() []string {
 		parts = append(parts, "Python "+p.Image.PythonVersion)
 	}
 	return parts
+}
+
+// text is what is known of a model, in lines.
+func (f ModelFacts) text() []string {
+	words := texts.Plural(f.Files, "file") + ", " + texts.Bytes(f.Bytes)
+	if f.Revision != "" {
+		words = "commit " + f.Revision[:min(12, len(f.Revision))] + ", " + words
+	}
+	if f.OmittedBytes > 0 {
+		words += " (without " + texts.Bytes(f.OmittedBytes) + " in other formats)"
+	}
+	if f.License != "" {
+		words += ", license " + f.License
+	}
+	if f.Gate != "" {
+		words += ", gated (" + f.Gate + ")"
+	}
+	if f.WeightBytes == 0 {
+		return []string{words}
+	}
+	return []string{words, f.needs()}
+}
+
+// needs is what the model takes of a GPU.
+func (f ModelFacts) needs() string {
+	needs := texts.Bytes(f.WeightBytes) + " on the GPU"
+	if f.DType != "" {
+		needs = f.DType + ", " + needs
+	}
+	if f.Architecture != "" {
+		needs = f.Architecture + ", " + needs
+	}
+	switch {
+	case f.CacheBytes > 0:
+		return needs + fmt.Sprintf(", and %s for a context of %d tokens", texts.Bytes(f.CacheBytes), f.CacheTokens)
+	case f.Adapter:
+		return "adapter of " + f.Base + ", " + needs
+	}
+	return needs + "; the size of its cache is not known"
 }
 
 func (v Volume) text() string {

@@ -39,6 +39,9 @@ type RemoteModel struct {
 // one of this computer, or cannot download a model, it brings that here, and the model's place
 // among the remote ones is nil.
 func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, p plan.Plan) ([]machine.Model, []*RemoteModel, error) {
+	if err := f.checkFit(ctx, exp, p); err != nil {
+		return nil, nil, err
+	}
 	var all []machine.Model
 	var remotes []*RemoteModel
 	for i, m := range exp.Sandbox.Fetched() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
@@ -73,6 +74,11 @@ func (s *Starter) Plan(ctx context.Context, exp *experiment.Experiment, o CheckO
 	p, err := plan.Make(exp, report)
 	if err != nil {
 		return p, errdefs.Wrap(errdefs.KindConfig, err)
+	}
+	if !o.Offline {
+		if err := s.models(event.Reporter{}).Describe(ctx, exp, &p); err != nil {
+			return p, errdefs.Wrap(errdefs.KindConfig, err)
+		}
 	}
 	env, err := s.facts().Env(exp)
 	if err != nil {

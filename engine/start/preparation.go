@@ -157,14 +157,18 @@ func (p *preparation) findVSCode() error {
 }
 
 func (p *preparation) fetchModels(ctx context.Context) (err error) {
-	models := provision.Models{
-		Fetcher: p.Plugins.Fetcher, Cache: func(folder string) (string, error) { return p.Store.Cache(folder) }, Report: p.report,
+	p.models, p.remotes, err = p.Starter.models(p.report).Fetch(ctx, p.exp, p.plan)
+	return err
+}
+
+// models finds and looks at models, and fetches them.
+func (s *Starter) models(report event.Reporter) provision.Models {
+	return provision.Models{
+		Fetcher: s.Plugins.Fetcher, Cache: func(folder string) (string, error) { return s.Store.Cache(folder) }, Report: report,
 		Getenv: func(name string) string {
-			value, _ := p.LookupEnv(name)
+			value, _ := s.LookupEnv(name)
 			return value
 		},
-		Manifests: p.Manifests,
+		Manifests: s.Manifests,
 	}
-	p.models, p.remotes, err = models.Fetch(ctx, p.exp, p.plan)
-	return err
 }

@@ -1,0 +1,201 @@
+// Package modelinfo says what a model in a folder is, and what it needs of a GPU. It reads the
+// configuration and the headers of safetensors; the weights themselves may be holes.
+package modelinfo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/modelfit"
+)
+
+// Tokens is the length of the context that the size of the cache is told for, unless the
+// model's own is shorter.
+const Tokens = 4096
+
+// Info is what is known of a model. What is not known is zero.
+type Info struct {
+	Architecture string `json:"architecture,omitempty"` // model_type of config.json
+	DType        string `json:"dtype,omitempty"`        // that it is loaded in, such as bfloat16
+	Elements     int64  `json:"elements,omitempty"`     // of all tensors: the parameters, unless they are packed
+	WeightBytes  int64  `json:"weight_bytes,omitempty"` // on the GPU, in DType
+	// CacheBytes are the keys and values of one sequence of CacheTokens. Zero with CacheTokens
+	// = the architecture has a cache that Seer cannot compute.
+	CacheBytes  int64 `json:"cache_bytes,omitempty"`
+	CacheTokens int64 `json:"cache_tokens,omitempty"`
+
+	Adapter     bool   `json:"adapter,omitempty"`     // a PEFT adapter
+	Base        string `json:"base,omitempty"`        // of an adapter: the model that it was trained on, as its configuration says
+	NoTokenizer bool   `json:"no_tokenizer,omitzero"` // a language model without the files of one
+}
+
+// GPUBytes is what the weights and the cache need together; 0 = not known.
+func (i Info) GPUBytes() int64 {
+	if i.WeightBytes == 0 {
+		return 0
+	}
+	return i.WeightBytes + i.CacheBytes
+}
+
+// Read looks at a folder. A folder that is no model gives the zero Info.
+func Read(dir string) (Info, error) {
+	var info Info
+	text, err := small(filepath.Join(dir, "adapter_config.json"))
+	if err == nil {
+		return readAdapter(dir, text)
+	}
+	if text, err = small(filepath.Join(dir, "config.json")); errors.Is(err, fs.ErrNotExist) {
+		return info, nil
+	}
+	if err != nil {
+		return info, err
+	}
+	config, err := modelfit.ParseConfig(text)
+	if err != nil {
+		return info, err
+	}
+	info.Architecture, info.DType = config.Architecture(), config.DType()
+	weights, err := count(dir, parts(dir))
+	if err != nil {
+		return info, err
+	}
+	info.Elements, info.WeightBytes = weights.Elements, loaded(weights, info.DType)
+	info.CacheTokens = Tokens
+	if most := config.MaxTokens(); most > 0 {
+		info.CacheTokens = min(most, Tokens)
+	}
+	size, known := config.KVBytes(info.CacheTokens, 1, max(2, sizes[info.DType]))
+	if known {
+		info.CacheBytes = size
+	}
+	info.NoTokenizer = info.Architecture != "" && !hasTokenizer(dir)
+	return info, nil
+}
+
+func readAdapter(dir string, text []byte) (Info, error) {
+	var config struct {
+		Base string `json:"base_model_name_or_path"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return Info{}, fmt.Errorf("adapter_config.json: it cannot be read: %w; fetch the adapter again", err)
+	}
+	weights, err := count(dir, []string{"adapter_model.safetensors"})
+	return Info{Adapter: true, Base: config.Base, Elements: weights.Elements, WeightBytes: weights.Bytes}, err
+}
+
+// sizes are those of the data types, in bytes, as configurations name them.
+var sizes = map[string]int64{"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
+
+// floats are those of the data types of safetensors that a model may be loaded in another one
+// of. Quantized weights stay as they are.
+var floats = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+
+// loaded is what weights take when they are loaded in a data type.
+func loaded(w modelfit.Weights, dtype string) (bytes int64) {
+	for stored, n := range w.ByDType {
+		if from, to := floats[stored], sizes[dtype]; from > 0 && to > 0 {
+			n = n / from * to
+		}
+		bytes += n
+	}
+	return bytes
+}
+
+// parts are the files of the weights that transformers would read.
+func parts(dir string) []string {
+	const whole = "model.safetensors"
+	if _, err := os.Stat(filepath.Join(dir, whole)); err == nil {
+		return []string{whole}
+	}
+	var index struct {
+		Files map[string]string `json:"weight_map"`
+	}
+	text, err := small(filepath.Join(dir, whole+".index.json"))
+	if err != nil || json.Unmarshal(text, &index) != nil {
+		return nil
+	}
+	var names []string
+	for _, name := range index.Files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// count adds up the headers of files.
+func count(dir string, names []string) (modelfit.Weights, error) {
+	var headers []map[string]modelfit.Tensor
+	for _, name := range names {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return modelfit.Weights{}, fmt.Errorf("the index of the weights names %q, which is no file of the model", name)
+		}
+		header, err := readHeader(filepath.Join(dir, filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return modelfit.Weights{}, fmt.Errorf("%s: %w", name, err)
+		}
+		headers = append(headers, header)
+	}
+	return modelfit.Count(headers...), nil
+}
+
+func readHeader(path string) (map[string]modelfit.Tensor, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	first := make([]byte, 8)
+	if _, err := io.ReadFull(f, first); err != nil {
+		return nil, fmt.Errorf("it is too short for a file of safetensors")
+	}
+	n, err := modelfit.HeaderLength(first)
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(f, text); err != nil {
+		return nil, fmt.Errorf("its header is longer than the file")
+	}
+	return modelfit.ParseHeader(text)
+}
+
+// hasTokenizer reports whether a folder has one of the files that every tokenizer has.
+func hasTokenizer(dir string) bool {
+	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// small reads a file of at most [modelfit.MaxConfig] bytes.
+func small(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, modelfit.MaxConfig+1))
+	if err == nil && len(text) > modelfit.MaxConfig {
+		err = fmt.Errorf("%s has more than %d bytes", filepath.Base(path), modelfit.MaxConfig)
+	}
+	return text, err
+}
+
+// SameBase reports whether an adapter's configuration and an experiment mean the same base
+// model. A folder says nothing about its name.
+func SameBase(configured, wanted string) bool {
+	return configured == "" || !strings.Contains(configured, "/") || strings.ContainsAny(configured[:1], "./~") ||
+		strings.ContainsAny(wanted[:min(1, len(wanted))], "./~") || strings.EqualFold(configured, wanted)
+}

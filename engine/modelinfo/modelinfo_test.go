@@ -1,0 +1,88 @@
+package modelinfo_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/modelinfo"
+	"github.com/seer-engine/seer/internal/testkit"
+)
+
+// tensors is a file of safetensors of which only the header is there.
+func tensors(dtype string, shape, bytes int64) string {
+	header := fmt.Sprintf(`{"w":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, dtype, shape, bytes)
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header
+}
+
+const llama = `{"model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64, "max_position_embeddings": 100}`
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  modelinfo.Info
+	}{
+		"no model": {map[string]string{"notes.txt": "x"}, modelinfo.Info{}},
+		"whole": {map[string]string{"config.json": llama, "model.safetensors": tensors("BF16", 1000, 2000), "tokenizer.json": "{}"},
+			// 2 layers, 2 of 4 heads of 16 numbers each, keys and values, 100 tokens, 2 bytes
+			modelinfo.Info{Architecture: "llama", DType: "bfloat16", Elements: 1000, WeightBytes: 2000, CacheBytes: 2 * 2 * 16 * 2 * 100 * 2, CacheTokens: 100}},
+		"stored in another type, in parts": {map[string]string{
+			"config.json": llama, "a.safetensors": tensors("F32", 1000, 4000), "b.safetensors": tensors("U8", 100, 100), "other.safetensors": tensors("F32", 1, 4),
+			"model.safetensors.index.json": `{"weight_map": {"w": "a.safetensors", "x": "b.safetensors", "y": "a.safetensors"}}`,
+		}, modelinfo.Info{Architecture: "llama", DType: "bfloat16", Elements: 1100, WeightBytes: 2100, CacheBytes: 25600, CacheTokens: 100, NoTokenizer: true}},
+		"unknown": {map[string]string{"config.json": `{"model_type": "newest"}`, "model.safetensors": tensors("F16", 10, 20), "vocab.txt": ""},
+			modelinfo.Info{Architecture: "newest", Elements: 10, WeightBytes: 20, CacheTokens: modelinfo.Tokens}},
+		"adapter": {map[string]string{"adapter_config.json": `{"base_model_name_or_path": "org/base"}`, "adapter_model.safetensors": tensors("F32", 10, 40)},
+			modelinfo.Info{Adapter: true, Base: "org/base", Elements: 10, WeightBytes: 40}},
+	} {
+		dir := t.TempDir()
+		testkit.WriteFiles(t, dir, tc.files)
+		if got, err := modelinfo.Read(dir); err != nil || got != tc.want {
+			t.Errorf("%s: %+v, %v\nwant %+v", name, got, err, tc.want)
+		}
+	}
+}
+
+// What is damaged is one error that names the file.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"config":  {"config.json": "{"},
+		"adapter": {"adapter_config.json": "["},
+		"short":   {"config.json": llama, "model.safetensors": "abc"},
+		"length":  {"config.json": llama, "model.safetensors": "\xff\xff\xff\xff\xff\xff\xff\xff"},
+		"cut":     {"config.json": llama, "model.safetensors": tensors("F32", 1, 4)[:20]},
+		"outside": {"config.json": llama, "model.safetensors.index.json": `{"weight_map": {"w": "../../etc/passwd"}}`},
+	} {
+		dir := t.TempDir()
+		testkit.WriteFiles(t, dir, files)
+		if got, err := modelinfo.Read(dir); err == nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	dir := t.TempDir()
+	testkit.WriteFiles(t, dir, map[string]string{"config.json": ""})
+	if err := os.Truncate(filepath.Join(dir, "config.json"), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := modelinfo.Read(dir); err == nil {
+		t.Error("a configuration of 1 GB is read")
+	}
+}
+
+func TestSameBase(t *testing.T) {
+	for _, tc := range []struct {
+		configured, wanted string
+		same               bool
+	}{
+		{"org/base", "org/base", true}, {"Org/Base", "org/base", true}, {"org/other", "org/base", false}, {"", "org/base", true},
+		{"/data/base", "org/base", true}, {"base", "org/base", true}, {"org/base", "./base", true},
+	} {
+		if got := modelinfo.SameBase(tc.configured, tc.wanted); got != tc.same {
+			t.Errorf("%q and %q: %v", tc.configured, tc.wanted, got)
+		}
+	}
+}
