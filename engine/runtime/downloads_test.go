@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +26,21 @@ type origin struct {
 	content []byte
 	open    atomic.Value // the path that is answered
 	sent    atomic.Int64
+
+	limit int64 // of bytes that are sent, after which reached is called once; 0 = none
+	reach func()
+	once  sync.Once
+}
+
+// after has f called once so many bytes have been sent.
+func (o *origin) after(bytes int64, f func()) { o.limit, o.reach = bytes, f }
+
+// onDisk fails the test unless the content is in a file.
+func (o *origin) onDisk(t *testing.T, path string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, o.content) {
+		t.Errorf("%s: %d bytes, %v", path, len(got), err)
+	}
 }
 
 func newOrigin(t *testing.T, size int) *origin {
@@ -34,7 +51,7 @@ func newOrigin(t *testing.T, size int) *origin {
 			http.Error(w, "expired", http.StatusForbidden)
 			return
 		}
-		http.ServeContent(&sentCounter{w, &o.sent}, r, "", time.Time{}, bytes.NewReader(o.content))
+		http.ServeContent(&sentCounter{w, o, r.URL.Path}, r, "", time.Time{}, bytes.NewReader(o.content))
 	}))
 	t.Cleanup(o.Close)
 	return o
@@ -42,12 +59,18 @@ func newOrigin(t *testing.T, size int) *origin {
 
 type sentCounter struct {
 	http.ResponseWriter
-	sent *atomic.Int64
+	of   *origin
+	path string
 }
 
 func (c *sentCounter) Write(b []byte) (int, error) {
+	if c.of.open.Load() != c.path { // it has expired meanwhile
+		panic(http.ErrAbortHandler)
+	}
 	n, err := c.ResponseWriter.Write(b)
-	c.sent.Add(int64(n))
+	if sent := c.of.sent.Add(int64(n)); c.of.limit > 0 && sent >= c.of.limit {
+		c.of.once.Do(c.of.reach)
+	}
 	return n, err
 }
 
@@ -128,31 +151,28 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// An address that expires is asked for again, also after the runtime was killed. What has
-// arrived is kept.
+// An address that expires in the middle is asked for again. What has arrived is kept.
 func TestDownloadsGoOn(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	o := newOrigin(t, 8<<20)
+	o := newOrigin(t, 32<<20)
+	o.after(16<<20, func() { o.open.Store("/2") })
 	spec := protocol.DownloadSpec{Dir: t.TempDir(), Files: []protocol.DownloadFile{o.file("weights")}}
-	if err := m.client.Downloads().Put(ctx, "m", spec); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.client.Downloads().Put(ctx, "m", spec); err != nil { // as if the answer had been lost
-		t.Fatal(err)
+	for range 2 { // the second time as if the answer had been lost
+		if err := m.client.Downloads().Put(ctx, "m", spec); err != nil {
+			t.Fatal(err)
+		}
 	}
 	asked := 0
 	d := m.attend(ctx, "m", func(string) sdk.Location {
-		if asked++; asked == 1 {
-			return sdk.Location{URL: o.URL + "/1", ExpiresSeconds: 1}
-		}
-		o.open.Store("/2")
-		return sdk.Location{URL: o.URL + "/2"}
+		asked++
+		return sdk.Location{URL: o.URL + o.open.Load().(string)}
 	})
-	if d.State != protocol.DownloadDone || asked == 0 {
+	if d.State != protocol.DownloadDone || asked != 2 {
 		t.Fatalf("%+v, asked %d times", d, asked)
 	}
+	o.onDisk(t, filepath.Join(spec.Dir, "weights"))
 
 	spec.Dir = t.TempDir()
 	if err := m.client.Downloads().Put(ctx, "m", spec); err != nil {
@@ -166,6 +186,43 @@ func TestDownloadsGoOn(t *testing.T) {
 	}
 	if _, err := m.client.Downloads().Wait(ctx, "m", 0); protocol.CodeOf(err) != protocol.NotFound {
 		t.Error(err)
+	}
+}
+
+// A download goes on after the runtime was killed, from what is on the disk.
+func TestDownloadAfterTheRuntimeWasKilled(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	o := newOrigin(t, 64<<20)
+	half, released := make(chan struct{}), make(chan struct{})
+	o.after(32<<20, func() {
+		close(half)
+		<-released
+	})
+	spec := protocol.DownloadSpec{Dir: t.TempDir(), Files: []protocol.DownloadFile{o.file("weights")}}
+	locate := func(string) sdk.Location { return sdk.Location{URL: o.URL + "/1"} }
+	if err := m.client.Downloads().Put(ctx, "m", spec); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := m.client.Downloads().Wait(ctx, "m", time.Minute); err != nil || len(d.Wanted) != 1 {
+		t.Fatal(d, err)
+	}
+	if err := m.client.Downloads().Locate(ctx, "m", protocol.DownloadLocation{Path: "weights", Location: locate("")}); err != nil {
+		t.Fatal(err)
+	}
+	<-half
+	if err := syscall.Kill(m.runtimePid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	close(released)
+	eventually(t, "the next runtime", func() error { return m.client.Downloads().Put(ctx, "m", spec) })
+	if d := m.attend(ctx, "m", locate); d.State != protocol.DownloadDone {
+		t.Fatalf("%+v", d)
+	}
+	o.onDisk(t, filepath.Join(spec.Dir, "weights"))
+	if sent := o.sent.Load(); sent > 64<<20*7/4 {
+		t.Errorf("%d bytes were sent, of a file with %d", sent, 64<<20)
 	}
 }
 
