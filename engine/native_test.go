@@ -255,7 +255,7 @@ func TestEndedWhileItIsFilled(t *testing.T) {
 	e := newEngine(t, func(o *engine.Options) { o.Providers = map[string]sdk.Provider{"rented": cloud} })
 	exp := load(t, map[string]string{"seer.yaml": "sandbox: {provider: rented, models: [./tiny]}\n", "tiny/w.txt": "1"})
 	s, err := e.Up(t.Context(), exp, engine.UpOptions{Name: "lab", Progress: func(ev engine.Event) {
-		if ev.Type == (event.ModelDownloadStarted{}).Meta().Type {
+		if ev.Stage() == event.StageUpload {
 			if err := e.Terminate(t.Context(), "lab"); err != nil {
 				t.Error(err)
 			}

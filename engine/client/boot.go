@@ -27,11 +27,16 @@ type BootOptions struct {
 // its health. A machine whose runtime runs already is left as it is. Only ctx
 // limits how long it waits.
 func (c *Client) Boot(ctx context.Context, o BootOptions) (protocol.Health, error) {
+	var why error // of the last attempt that the caller's patience has not cut
 	for b := newBackoff(); ; {
 		err := c.boot(ctx, o)
 		if err == nil {
 			return c.awaitHealth(ctx)
 		}
+		if ctx.Err() != nil && why != nil {
+			err = why
+		}
+		why = err
 		// The runtime finds none of the loader's requests but the first: somebody else was faster.
 		if !passing(err) && protocol.CodeOf(err) != protocol.NotFound {
 			return protocol.Health{}, err
