@@ -67,10 +67,7 @@ compiled: seer
 # so that nothing else has ended when they begin. Four tests of a package run at a time, as
 # many wait for leases and timeouts. lint-quick has vetted. Linking is half as
 # dear without symbols that only a debugger reads; reports of races name their lines all the same.
-# wazero is compiled without the race detector, under which loading a plugin takes most of the
-# time of the tests that do. Its callers are compiled with it.
-UNTRACED := -gcflags 'github.com/tetratelabs/wazero/...=-race=false'
-GOTEST := $(GO) test $(TESTFLAGS) $(UNTRACED) -ldflags '-s -w'
+GOTEST := $(GO) test $(TESTFLAGS) -ldflags '-s -w'
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit: export GORACE = atexit_sleep_ms=100
@@ -104,15 +101,15 @@ CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/...
 
 test-clouds: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 test-clouds: setup-test build
-	$(GOTEST) -timeout 20m $(CLOUDS)
-	$(GOTEST) -timeout 20m -run Cloud ./internal/acceptance
+	$(GO) test $(TESTFLAGS) -timeout 20m $(CLOUDS)
+	$(GO) test $(TESTFLAGS) -timeout 20m -run Cloud ./internal/acceptance
 
 soak: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 soak: export SEER_SOAK = 1
 # Where the kills of starts on clouds are counted, so that a soak goes on after a break.
 soak: export SEER_SOAK_DIR ?= $(CURDIR)/$(BIN)/soak
 soak: setup-test build
-	$(GOTEST) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
+	$(GO) test $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
 
 # Tests that start processes, 50 times beside two busy loops; goes on after a break.
 flaky: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
