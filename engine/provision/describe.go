@@ -33,13 +33,19 @@ func (f Models) Describe(ctx context.Context, exp *experiment.Experiment, p *pla
 	defer cancel()
 	var infos []modelinfo.Info
 	for i, m := range exp.Sandbox.Weights() {
-		facts, err := f.describe(ctx, m)
+		facts, dir, err := f.describe(ctx, m)
 		if code := sdk.CodeOf(err); err != nil && (code == sdk.Unavailable || code == sdk.RateLimited || ctx.Err() != nil) {
 			p.Warnings = append(p.Warnings, exp.Errorf(exp.FetchedField(i), "the model "+m.Name+" was not looked at: "+err.Error(), "plan again later").Error())
 			continue
 		}
 		if err != nil {
 			return modelError(exp, i, m, err)
+		}
+		if dir == "" { // a folder that only its fetcher knows
+			continue
+		}
+		if facts.Info, err = modelinfo.Read(dir); err != nil { // if Seer loads it, a start tells more
+			p.Warnings = append(p.Warnings, exp.Errorf(exp.FetchedField(i), "the model "+m.Name+" cannot be looked into: "+err.Error(), "").Error())
 		}
 		p.Models[i].Facts = &facts
 		infos = append(infos, facts.Info)
@@ -50,32 +56,30 @@ func (f Models) Describe(ctx context.Context, exp *experiment.Experiment, p *pla
 	return err
 }
 
-func (f Models) describe(ctx context.Context, m experiment.Model) (plan.ModelFacts, error) {
+// describe finds a model, and returns a folder with its small files.
+func (f Models) describe(ctx context.Context, m experiment.Model) (facts plan.ModelFacts, dir string, err error) {
 	if m.Source == experiment.SourceFolder {
-		return describeFolder(m.Path)
+		facts, err = describeFolder(m.Path)
+		return facts, m.Path, err
 	}
 	fetcher, err := f.fetcher(ctx, m)
 	if err != nil {
-		return plan.ModelFacts{}, err
+		return facts, "", err
 	}
 	remote, err := fetch.Find(ctx, fetcher, m.Ref())
 	if err != nil || remote == nil {
-		return plan.ModelFacts{}, err
+		return facts, "", err
 	}
 	cache, err := f.Cache("outlines")
 	if err != nil {
-		return plan.ModelFacts{}, err
+		return facts, "", err
 	}
-	dir, err := remote.Outline(ctx, fetch.OutlineOptions{Options: fetch.Options{CacheDir: cache}, Kind: "shown", Whole: modelload.Reads})
-	if err != nil {
-		return plan.ModelFacts{}, err
-	}
-	facts := plan.ModelFacts{
+	facts = plan.ModelFacts{
 		Revision: remote.Revision, Files: len(remote.Files), Bytes: remote.Bytes, License: remote.License, Gate: remote.Gate,
 		OmittedBytes: remote.OmittedBytes(),
 	}
-	facts.Info, err = modelinfo.Read(dir)
-	return facts, err
+	dir, err = remote.Outline(ctx, fetch.OutlineOptions{Options: fetch.Options{CacheDir: cache}, Kind: "shown", Whole: modelload.Reads})
+	return facts, dir, err
 }
 
 func describeFolder(dir string) (facts plan.ModelFacts, err error) {
@@ -89,9 +93,6 @@ func describeFolder(dir string) (facts plan.ModelFacts, err error) {
 		}
 		return err
 	})
-	if err == nil {
-		facts.Info, err = modelinfo.Read(dir)
-	}
 	return facts, err
 }
 
