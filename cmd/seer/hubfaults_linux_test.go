@@ -253,7 +253,7 @@ func (f hubFault) run(t *testing.T) {
 func (f hubFault) wantError(p *program, home, out, said string) {
 	p.t.Helper()
 	if out != "" || strings.Count("\n"+said, "\nseer: ") != 1 || strings.Contains(said, "hf_") {
-		p.t.Errorf("the user is told %q, and\n%s", out, said)
+		p.t.Errorf("stdout:\n%s\nstderr:\n%s", out, said)
 	}
 	for _, words := range f.says {
 		if !strings.Contains(said, words) {

@@ -276,7 +276,7 @@ func TestXetMultipart(t *testing.T) {
 	}
 }
 
-// What a machine is told has signed addresses and no token.
+// A machine receives signed addresses and no token.
 func TestXetOfAMachine(t *testing.T) {
 	f := xetHub(t, fakehub.Options{}, weightsOf(t, 1, xetSize))
 	remote, err := fetch.Find(t.Context(), f, sdk.ModelRef{Source: "hub", Name: "org/xet"})

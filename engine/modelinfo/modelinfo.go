@@ -16,8 +16,8 @@ import (
 	"github.com/seer-engine/seer/engine/modelfit"
 )
 
-// Tokens is the length of the context that the size of the cache is told for, unless the
-// model's own is shorter.
+// Tokens is the length of the context whose cache Read computes, unless the model's own is
+// shorter.
 const Tokens = 4096
 
 // Info is what is known of a model. What is not known is zero.

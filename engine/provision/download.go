@@ -27,7 +27,7 @@ import (
 
 const (
 	locating  = 8           // locations that are asked for at once
-	reporting = time.Second // how often progress is told
+	reporting = time.Second // the pause between two reports of progress
 	attempts  = 3           // to reach a host at first; some seconds, then the files go through this computer
 )
 

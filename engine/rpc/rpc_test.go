@@ -71,15 +71,17 @@ func TestBadMessages(t *testing.T) {
 	c, _ := serve(t, installed.Engine(t))
 	for line, want := range map[string]string{
 		`{`: "-32700",
-		`{"jsonrpc":"2.0","id":0,"method":"no.such"}`:                "-32601",
-		request("initialize", map[string]any{"protocol": 7}):         `"kind":"unsupported"`,
-		request("initialize", map[string]any{"protokoll": 1}):        "unknown field",
-		request("sandbox.open", map[string]any{"sandbox": "sb-no"}):  `"kind":"not_found"`,
-		request("sandbox.exec", map[string]any{"sandbox": "sb-no"}):  `"kind":"not_found"`,
-		request("sandbox.start", map[string]any{"experiment": 1}):    `"kind":"config"`,
-		request("sandbox.start", map[string]any{"dir": "relative"}):  "not absolute",
-		request("sandbox.serve", map[string]any{"file": "relative"}): "must be absolute",
-		request("initialize", map[string]any{"protocol": 1}):         `"version":"1.2.3"`,
+		`{"jsonrpc":"2.0","id":0,"method":"no.such"}`:                                          "-32601",
+		request("initialize", map[string]any{"protocol": 7}):                                   `"kind":"unsupported"`,
+		request("initialize", map[string]any{"protokoll": 1}):                                  "unknown field",
+		request("sandbox.open", map[string]any{"sandbox": "sb-no"}):                            `"kind":"not_found"`,
+		request("sandbox.exec", map[string]any{"sandbox": "sb-no"}):                            "exactly one",
+		request("sandbox.exec", map[string]any{"sandbox": "sb-no", "python": "1", "cwd": "/"}): "takes no cwd",
+		request("sandbox.exec", map[string]any{"sandbox": "sb-no", "shell": "true"}):           `"kind":"not_found"`,
+		request("sandbox.start", map[string]any{"experiment": 1}):                              `"kind":"config"`,
+		request("sandbox.start", map[string]any{"dir": "relative"}):                            "not absolute",
+		request("sandbox.serve", map[string]any{"file": "relative"}):                           "must be absolute",
+		request("initialize", map[string]any{"protocol": 1}):                                   `"version":"1.2.3"`,
 	} {
 		if got := c.answer(line); !strings.Contains(got, want) {
 			t.Errorf("%s\n is answered with %s, not %s", line, got, want)

@@ -110,7 +110,27 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// check refuses what would be ignored.
+func (p ExecParams) check() error {
+	given := 0
+	for _, set := range []bool{len(p.Argv) > 0, p.Shell != "", p.Python != ""} {
+		if set {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return refuse(engine.KindConfig, "the command must be exactly one of argv, shell and python")
+	case p.Python != "" && (p.Cwd != "" || len(p.Env) > 0 || p.Seconds != 0):
+		return refuse(engine.KindConfig, "python takes no cwd, env and seconds; use argv with python3")
+	}
+	return nil
+}
+
 func (s *Server) exec(ctx context.Context, p ExecParams) (ExecResult, error) {
+	if err := p.check(); err != nil {
+		return ExecResult{}, err
+	}
 	b, err := s.sandbox(ctx, p.Sandbox)
 	if err != nil {
 		return ExecResult{}, err

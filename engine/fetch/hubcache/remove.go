@@ -50,7 +50,7 @@ type removal struct {
 }
 
 // revision removes what leads to blobs: first names, so that no name leads to nothing. It
-// waits for whoever works on a view of the revision.
+// waits for processes that work on a view of the revision.
 func (r *removal) revision(ctx context.Context, of Revision) error {
 	// A repository that was renamed has views under its present name; the commit tells.
 	shown, err := views(filepath.Join(globbed(r.Own), Source, "*"), of.Commit)

@@ -18,7 +18,7 @@ func newLs(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Short: "List the models on this computer",
 		Long: `List the models on this computer: those in the cache of the Hugging Face Hub's clients
-(hub), whoever has fetched them, and those in Seer's own (own). Each revision has a
+(hub), also those of other programs, and those in Seer's own (own). Each revision has a
 line; so has what downloads have left that were broken off.`,
 		Example: "  seer models ls\n  seer models ls --json | jq -r '.[].name'",
 		Args:    cli.Args(0, 0, "nothing"),

@@ -247,7 +247,7 @@ func (c *check) binding(at string, b sdk.Binding) {
 	case b.Destination == "":
 		c.add(at+".destination", "missing; it is one that a permission names")
 	case isModel(c.m, b.Destination):
-		c.add(at+".destination", "whoever writes an experiment names that host; bind a credential to an origin or a setting")
+		c.add(at+".destination", "the author of an experiment names that host; bind a credential to an origin or a setting")
 	case !c.known[b.Destination]:
 		c.add(at+".destination", "no permission names %q", b.Destination)
 	}

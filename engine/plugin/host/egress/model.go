@@ -42,7 +42,7 @@ func isModel(m sdk.Manifest, destination string) bool {
 func (s *Session) ForModel(name string) { s.model = name }
 
 // model is the destination {model}. Private addresses, and http://, only the user can allow,
-// by the setting model_origins: whoever writes an experiment must not reach into networks.
+// by the setting model_origins: the author of an experiment must not reach into networks.
 func (p *policy) model() destination {
 	var d destination
 	if d.origin, d.err = modelOrigin(p.named); d.err != nil {

@@ -28,7 +28,7 @@ func TestDestinationModel(t *testing.T) {
 		t.Error(problems)
 	}
 	m.Secrets = []sdk.Secret{{Name: "key", Doc: "x", Env: []string{"KEY"}, Bind: []sdk.Binding{{Destination: sdk.DestinationModel, Header: "Authorization"}}}}
-	if problems := Check(m); len(problems) != 1 || !strings.Contains(problems[0].Text, "whoever writes an experiment") {
+	if problems := Check(m); len(problems) != 1 || !strings.Contains(problems[0].Text, "the author of an experiment") {
 		t.Errorf("a credential for whatever host an experiment names: %v", problems)
 	}
 	m.Secrets, m.Implements = nil, []string{"provider/1"}

@@ -18,8 +18,8 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// atOnce is how many files are in work at once. Each costs whoever knows the locations a
-// round trip.
+// atOnce is how many files are in work at once. The program that knows the
+// locations answers a request for each.
 const atOnce = 16
 
 // download is one that was asked for.
