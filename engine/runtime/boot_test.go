@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestBootPushesOnce(t *testing.T) {
@@ -74,23 +73,8 @@ func TestBootOverTCP(t *testing.T) {
 	}
 }
 
-var nextPort atomic.Int64
-
-// freePort is outside of those that outgoing connections take, and given to one test only,
-// so that it stays free until somebody listens.
-func freePort(t testing.TB) string {
-	t.Helper()
-	nextPort.CompareAndSwap(0, rand.Int64N(12000))
-	for range 12000 {
-		port := strconv.FormatInt(20000+nextPort.Add(1)%12000, 10)
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("there is no free port")
-	return ""
-}
+// freePort is the text of a port that stays free until the test listens at it.
+func freePort(t testing.TB) string { return strconv.Itoa(testkit.FreePort(t)) }
 
 func TestBootLongSocketPath(t *testing.T) {
 	t.Parallel()

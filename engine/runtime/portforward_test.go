@@ -16,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestPortForwarding stands outside of a machine: connects to its port by a socket, and is its proxy.
@@ -24,7 +25,7 @@ func TestPortForwarding(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long ", 25)) // longer than the kernel takes
 	mustMkdir(t, dir)
-	port, proxyPort := listenEcho(t, "127.0.0.1:0"), number(t, freePort(t))
+	port, proxyPort := listenEcho(t, "127.0.0.1:0"), testkit.FreePort(t)
 	proxyDir := t.TempDir()
 	proxy, err := net.Listen("unix", filepath.Join(proxyDir, "proxy"))
 	if err != nil {

@@ -52,7 +52,7 @@ func TestPorts(t *testing.T) {
 		}
 	})
 	t.Run("nobody listens", func(t *testing.T) {
-		free := number(t, freePort(t))
+		free := testkit.FreePort(t)
 		_, err := m.client.DialPort(ctx, free)
 		if protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), fmt.Sprint("the port ", free, " of the sandbox")) {
 			t.Errorf("%v", err)
@@ -69,7 +69,8 @@ func TestPorts(t *testing.T) {
 		} else {
 			l.Close()
 		}
-		checkEcho(t, m.client, listenEcho(t, "[::1]:0"), 1000)
+		// The machine tries 127.0.0.1 first, so nobody else may have this port there.
+		checkEcho(t, m.client, listenEcho(t, "[::1]:"+freePort(t)), 1000)
 	})
 	t.Run("many at once", func(t *testing.T) {
 		var wg sync.WaitGroup

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
+
+	"github.com/seer-engine/seer/engine/enginetest/container"
 )
 
 // Listen listens until the test ends.
@@ -62,12 +64,14 @@ func Echo(conn net.Conn) { _, _ = io.Copy(conn, conn) }
 // Port is the TCP port of a listener.
 func Port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
-// FreePort returns a TCP port of loopback at which nobody listens.
+// FreePort returns a TCP port of loopback that stays free until the test listens at it.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	l := Loopback(t)
-	defer l.Close()
-	return Port(l)
+	port, err := container.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // ServeHTTP serves HTTP requests at l until the test ends. It logs nothing.

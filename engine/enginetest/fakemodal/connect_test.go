@@ -15,12 +15,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestConnectToken(t *testing.T) {
 	backends(t, func(t *testing.T, gpu string) {
 		_, client := begin(t, fakemodal.Options{})
-		port := freePort(t)
+		port := testkit.FreePort(t)
 		const echo = `
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -15,8 +15,8 @@ import (
 
 	modal "github.com/modal-labs/modal-client/go"
 
-	"github.com/seer-engine/seer/engine/enginetest/container"
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // begin starts a cloud and an official client of it.
@@ -95,19 +95,10 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	port, err := container.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 func TestLifeOfASandbox(t *testing.T) {
 	backends(t, func(t *testing.T, gpu string) {
 		cloud, client := begin(t, fakemodal.Options{})
-		port := freePort(t)
+		port := testkit.FreePort(t)
 		sb := create(t, client, modal.SandboxCreateParams{GPU: gpu, Name: "n1", Tags: map[string]string{"key": "k1"}, EncryptedPorts: []int{port},
 			Env:     map[string]string{"WHO": "me"},
 			Command: []string{"sh", "-c", "echo hello $WHO; echo bad >&2; echo page > index.html; exec python3 -m http.server " + strconv.Itoa(port)}})

@@ -21,6 +21,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func fault(t *testing.T, cloud *fakemodal.Cloud, f fakemodal.Faults) {
@@ -306,7 +307,7 @@ func TestMachinesThatDie(t *testing.T) {
 // served is a sandbox with a web server, and where it is.
 func served(t *testing.T, client *modal.Client, gpu string) (*modal.Sandbox, string) {
 	t.Helper()
-	port := freePort(t)
+	port := testkit.FreePort(t)
 	sb := create(t, client, modal.SandboxCreateParams{GPU: gpu, EncryptedPorts: []int{port},
 		Command: []string{"sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x >page; exec python3 -m http.server " + strconv.Itoa(port)}})
 	tunnels, err := sb.Tunnels(t.Context(), 2*time.Minute, nil)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func listed(t *testing.T, client *modal.Client, p modal.SandboxListParams) (ids []string) {
@@ -355,7 +356,7 @@ func TestExitSnapshot(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	backends(t, func(t *testing.T, gpu string) {
 		_, client := begin(t, fakemodal.Options{})
-		port := freePort(t)
+		port := testkit.FreePort(t)
 		tcp, err := modal.NewTCPProbe(port, &modal.TCPProbeParams{Interval: 10 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
