@@ -92,15 +92,6 @@ func dialLong(dir, name string) (net.Conn, error) {
 	return net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), name))
 }
 
-func number(t *testing.T, text string) int {
-	t.Helper()
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestGateMistakes starts machines whose gate cannot be made.
 func TestGateMistakes(t *testing.T) {
 	t.Parallel()
