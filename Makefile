@@ -5,7 +5,8 @@ SHELL := /bin/bash
 
 GO ?= go
 BIN := bin
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# One place has it; see scripts/version.
+VERSION := $(or $(VERSION),$(shell scripts/version),$(error scripts/version found none))
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64
 TESTFLAGS ?= -race
@@ -38,7 +39,7 @@ sdk:
 
 # The wheels of the Python package, for all systems, in dist/.
 wheel: build
-	scripts/build-wheel "$(VERSION)"
+	VERSION="$(VERSION)" scripts/build-wheel
 
 demo: build
 	scripts/demo
