@@ -49,6 +49,7 @@ test: setup-test build lint-quick cross unit
 .PHONY: lint-quick
 lint-quick:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "gofmt would change: $$bad" >&2; exit 1; }
+	@! git grep -nE '^(<{7}|>{7}) ' || { echo "a merge was not finished" >&2; exit 1; }
 	$(GO) vet -trimpath ./...
 	$(GO) mod verify >/dev/null
 

@@ -2,15 +2,18 @@ package loader
 
 import "strings"
 
-// Source is the loader as people read it, and Bare as a machine gets it.
-func Source() string { return source }
+// Modules are joined in this order.
+func Modules() []string { return modules }
 
-func Bare() string { return bare(source) }
+// Source is the loader as people read it, and Bare as a machine gets it.
+func Source() string { return source() }
+
+func Bare() string { return bare(source()) }
 
 // CommandWith is [Command] with lines of the loader replaced: pairs of old and new. A test
 // switches a defence off with it. It panics if a line is not there.
 func CommandWith(python string, pairs ...string) []string {
-	text := source
+	text := source()
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Count(text, pairs[i]) != 1 {
 			panic("the loader has no single " + pairs[i])

@@ -5,7 +5,7 @@ package loader
 import (
 	"bytes"
 	"compress/zlib"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -13,8 +13,11 @@ import (
 	"strings"
 )
 
-//go:embed loader.py
-var source string
+//go:embed seer_loader/*.py
+var files embed.FS
+
+// modules are joined in this order: each uses only those before it.
+var modules = []string{"system", "processes", "holder", "program", "self_end", "http", "store", "requests", "supervisor", "__main__"}
 
 // Boot is what a machine is told when it starts: the JSON in SEER_BOOT. It holds
 // no secret.
@@ -40,7 +43,21 @@ const PortTaken = 98
 
 // Command is the program a provider starts on a machine. Its last argument is one
 // line that stays whole within single quotes, whatever splits it.
-func Command(python string) []string { return command(python, source) }
+func Command(python string) []string { return command(python, source()) }
+
+// source is the modules as one program, without their imports of each other; so no two of
+// them may give different things the same name.
+func source() string {
+	var out strings.Builder
+	for _, name := range modules {
+		data, err := files.ReadFile("seer_loader/" + name + ".py")
+		if err != nil {
+			panic(fmt.Sprintf("an embedded file is missing: %v", err))
+		}
+		out.Write(internal.ReplaceAll(data, nil))
+	}
+	return out.String()
+}
 
 func command(python, source string) []string {
 	return []string{python, "-I", "-S", "-c", `import binascii,zlib;exec(zlib.decompress(binascii.a2b_base64("` + packed(source) + `")))`}
@@ -56,12 +73,13 @@ func packed(source string) string {
 }
 
 var (
+	internal  = regexp.MustCompile(`(?m)^(?:from \.\w* import .*|""".*""")\n`) // also the line that says what a module is
 	docstring = regexp.MustCompile(`(?m)^( +)"""[^"]*"""$`)
 	comment   = regexp.MustCompile(`(?m)(^|  )# [^"'\n]*$|^ *# .*$`)
 	indent    = regexp.MustCompile(`(?m)^(    )+`)
 )
 
-// bare is the source without what only people read. A line keeps its number.
+// bare is the source without what only people read. A line keeps its number in source.
 func bare(source string) string {
 	source = docstring.ReplaceAllStringFunc(source, func(text string) string {
 		return docstring.FindStringSubmatch(text)[1] + "0" + strings.Repeat("\n", strings.Count(text, "\n"))

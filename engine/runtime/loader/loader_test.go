@@ -3,8 +3,12 @@ package loader_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/runtime/loader"
@@ -19,6 +23,38 @@ func TestCommandIsOneSafeLine(t *testing.T) {
 	}
 	if code := argv[4]; !regexp.MustCompile(`^[A-Za-z0-9+/=(),.;_" ]+$`).MatchString(code) || len(code) > 11<<10 {
 		t.Errorf("%d characters, beginning with %.80s", len(code), code)
+	}
+}
+
+// TestModules: the modules stand in one program in an order in which none needs a later one,
+// and no two of them give different things the same name.
+func TestModules(t *testing.T) {
+	names := loader.Modules()
+	if files, err := filepath.Glob("seer_loader/*.py"); err != nil || len(files) != len(names)+1 { // and __init__.py
+		t.Errorf("%d modules are joined, of the files %q, %v", len(names), files, err)
+	}
+	owner := map[string]string{}
+	for i, name := range names {
+		text, err := os.ReadFile("seer_loader/" + name + ".py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^ *from \.(\w*) import`).FindAllStringSubmatch(string(text), -1) {
+			if !slices.Contains(names[:i], m[1]) {
+				t.Errorf("%s needs %q, which does not stand before it", name, m[1])
+			}
+		}
+		for _, m := range regexp.MustCompile(`(?m)^(?:(?:def|class) (\w+)|([A-Z_]+(?:, [A-Z_]+)*) =)`).FindAllStringSubmatch(string(text), -1) {
+			for what := range strings.SplitSeq(m[1]+m[2], ", ") {
+				if owner[what] != "" {
+					t.Errorf("%s and %s both have a %s", owner[what], name, what)
+				}
+				owner[what] = name
+			}
+		}
+	}
+	if source := loader.Source(); strings.Contains(source, "from .") || owner["Loader"] == "" || owner["PORT_TAKEN"] == "" {
+		t.Errorf("the program is not whole: %v", owner)
 	}
 }
 
