@@ -36,7 +36,7 @@ PYTHON
 cat >program.py <<'PYTHON'
 from seer.environment import SandboxConfig, ScopedSandbox
 
-with ScopedSandbox(SandboxConfig(provider="local")) as scoped:
+with ScopedSandbox(SandboxConfig(gpu=None, provider="local")) as scoped:
     model_tools = scoped.serve("interface.py", name="model_tools")
     print(model_tools.double(21), scoped.exec_python("print(6 * 7)").stdout.strip())
 PYTHON

@@ -17,7 +17,7 @@ PATIENCE = 60  # seconds, for what must come
 
 def config(**more):
     """A small sandbox of this computer."""
-    return SandboxConfig(**{"provider": "local", "execution_mode": None, "timeout": 600, **more})
+    return SandboxConfig(**{"gpu": None, "provider": "local", "execution_mode": None, "timeout": 600, **more})
 
 
 class Case(unittest.TestCase):

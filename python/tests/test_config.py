@@ -20,7 +20,7 @@ class TestConfig(Case):
             ModelConfig("org/m", nam=1)
 
     def test_all_mistakes_are_told_before_anything_is_made(self):
-        wrong = SandboxConfig(execution_mode=None, cpu="x", models=[ModelConfig("a b c"), "./no such folder"], timeout="soon")
+        wrong = SandboxConfig(gpu=None, execution_mode=None, cpu="x", models=[ModelConfig("a b c"), "./no such folder"], timeout="soon")
         with self.assertRaises(ConfigError) as caught:
             Sandbox(wrong).start()
         fields = [p.field for p in caught.exception.problems]
@@ -28,7 +28,7 @@ class TestConfig(Case):
         self.assertEqual(caught.exception.kind, "config")
         self.assertIn("a duration", str(caught.exception))
         with self.assertRaisesRegex(ConfigError, "no such folder"):
-            Sandbox(SandboxConfig(execution_mode=None, models=["./no such folder"])).start()
+            Sandbox(SandboxConfig(gpu=None, execution_mode=None, models=["./no such folder"])).start()
 
     def test_experiment(self):
         config = SandboxConfig(
@@ -42,6 +42,10 @@ class TestConfig(Case):
             "execution_mode": "cli", "timeout": 3600, "env": {"A": "1"},
         }})
         self.assertNotIn("execution_mode", config.experiment(scoped=True)["sandbox"])
+
+    def test_a_gpu_unless_none_is_wanted(self):
+        self.assertEqual(SandboxConfig().experiment()["sandbox"], {"gpu": "A100", "execution_mode": "notebook"})
+        self.assertNotIn("gpu", SandboxConfig(gpu=None).experiment()["sandbox"])
 
     def test_missing_program(self):
         child, line = self.program("""

@@ -116,10 +116,10 @@ class SandboxConfig:
     """A sandbox: its machine, and what is put into it.
 
     ``gpu=None`` is a machine without a GPU. Without ``provider``, the sandbox is on this computer
-    if that has the GPU, and else at the default cloud.
+    if that has the GPU or none is wanted, and else at the default cloud.
     """
 
-    gpu: Optional[str] = None
+    gpu: Union[str, list[str], None] = "A100"  #: type, or types in order of preference
     gpu_count: Optional[int] = None
     execution_mode: Optional[ExecutionMode] = ExecutionMode.NOTEBOOK
     models: list[Union[ModelConfig, str]] = field(default_factory=list)

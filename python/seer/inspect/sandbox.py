@@ -70,11 +70,11 @@ class SeerSandbox(SandboxEnvironment):
         cls, task_name: str, config: Optional[SandboxEnvironmentConfigType], metadata: dict[str, str]
     ) -> dict[str, SandboxEnvironment]:
         if isinstance(config, SeerSandboxConfig):
-            sandbox = Sandbox(SandboxConfig(**config.sandbox))
+            sandbox = Sandbox(SandboxConfig(**{"gpu": None, "execution_mode": None, **config.sandbox}))
         elif isinstance(config, str):
             sandbox = Sandbox.from_file(config)
         elif config is None:
-            sandbox = Sandbox(SandboxConfig(provider="local", execution_mode=None))
+            sandbox = Sandbox(SandboxConfig(gpu=None, provider="local", execution_mode=None))
         else:
             raise ValueError(f"seer: the configuration is a {type(config).__name__}; use the path of an experiment or SeerSandboxConfig")
         await sandbox.start.aio()
