@@ -215,7 +215,7 @@ func noSuchGPU(want string, p *candidate, offers []sdk.Offer) refusal {
 	case want == "":
 		return refusal{why: whyUnknown, text: "has nothing that fits", hint: "ask for less, or use another provider"}
 	case p.thisComputer() && len(known) == 0:
-		return refusal{why: whyUnknown, text: "has no NVIDIA GPU", hint: "remove gpu to run on the CPU, or use another provider"}
+		return refusal{why: whyUnknown, text: "has no NVIDIA GPU", hint: "leave gpu empty (null) to run on the CPU, or use another provider"}
 	case len(known) == 0:
 		return refusal{why: whyUnknown, text: "has no " + want, hint: seeOffers, look: true}
 	default:

@@ -49,7 +49,7 @@ func TestGPUProviders(t *testing.T) {
 	}{
 		{nil, "{gpu: H100}", "sandbox.gpu: this computer has no H100, and no installed provider is for GPUs; name one in provider"},
 		{[]string{"modal", "runpod"}, "{gpu: H100}", "sandbox.gpu: this computer has no H100, and several providers are for GPUs: modal, runpod; name one of them in provider, or in providers.default_gpu"},
-		{[]string{"gone"}, "{gpu: H100}", "sandbox.gpu: this computer has no H100, and the provider `gone` is not installed; remove gpu"},
+		{[]string{"gone"}, "{gpu: H100}", "sandbox.gpu: this computer has no H100, and the provider `gone` is not installed; leave gpu empty"},
 		{[]string{"modal"}, "{gpu: A1000}", "sandbox.gpu: there is no GPU `A1000`"},
 		{nil, "{gpu: A1000}", "sandbox.gpu: there is no GPU `A1000`"},
 		{[]string{"modal"}, "{provider_options: {runpod: {a: 1}}}", "sandbox.provider_options.runpod: `runpod` is no provider of this experiment; use local or modal, or name it under provider"},

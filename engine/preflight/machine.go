@@ -104,7 +104,7 @@ func (c machineCheck) providers() {
 		if named == 0 && name != localProvider {
 			if len(c.wants) > 0 { // else it is said already
 				c.fail("sandbox.gpu", fmt.Sprintf("this computer has no %s, and the provider `%s` is not installed", strings.Join(c.exp.Sandbox.GPU, " or "), name),
-					"remove gpu to run on the CPU; "+c.plugins(c.known()))
+					"leave gpu empty (null) to run on the CPU; "+c.plugins(c.known()))
 			}
 			continue
 		}
@@ -124,7 +124,7 @@ func noGPUProvider(c machineCheck) {
 			"name one of them in provider, or in providers.default_gpu of your configuration")
 		return
 	}
-	c.fail("sandbox.gpu", lacks+", and no installed provider is for GPUs", "name one in provider, or remove gpu to run on the CPU; "+c.plugins(c.known()))
+	c.fail("sandbox.gpu", lacks+", and no installed provider is for GPUs", "name one in provider, or leave gpu empty (null) to run on the CPU; "+c.plugins(c.known()))
 }
 
 // checkOptions checks for whom provider_options are. Where an override has named the provider, the

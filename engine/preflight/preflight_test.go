@@ -168,8 +168,8 @@ func TestGood(t *testing.T) {
 func TestFindings(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"no provider", "sandbox: {provider: nowhere}", "sandbox.provider: there is no provider `nowhere`; known are cloud, local; plugins are looked for in /plugins"},
-		{"no gpu here", "sandbox: {provider: local, gpu: A100}", "sandbox.gpu: provider `local` has no NVIDIA GPU; remove gpu to run on the CPU"},
-		{"no gpu anywhere", "sandbox: {gpu: [A100, H100]}", "sandbox.gpu: this computer has no A100 or H100, and the provider `modal` is not installed; remove gpu"},
+		{"no gpu here", "sandbox: {provider: local, gpu: A100}", "sandbox.gpu: provider `local` has no NVIDIA GPU; leave gpu empty (null) to run on the CPU"},
+		{"no gpu anywhere", "sandbox: {gpu: [A100, H100]}", "sandbox.gpu: this computer has no A100 or H100, and the provider `modal` is not installed; leave gpu empty"},
 		{"other gpu", "sandbox: {provider: cloud, gpu: T4}", "sandbox.gpu: provider `cloud` has no T4; it has A100-80GB, H100"},
 		{"mistaken gpu", "sandbox: {gpu: A1000}", "sandbox.gpu: there is no GPU `A1000`; did you mean `A100`?"},
 		{"mistaken gpu among others", "sandbox: {provider: cloud, gpu: [H100, A1OO]}", "sandbox.gpu.1: there is no GPU `A1OO`; did you mean `A100`?"},

@@ -130,10 +130,12 @@ const failed jrpc2.Code = -32000
 func asError(err error) error {
 	data := ErrorData{Kind: string(engine.KindOf(err)), Remedies: remedy.Of(err)}
 	var mistakes experiment.Errors
-	if errors.As(err, &mistakes) {
-		for _, m := range mistakes {
-			data.Problems = append(data.Problems, Problem{Path: m.Path, Message: m.Message, Hint: m.Hint})
-		}
+	var mistake *experiment.Error
+	if !errors.As(err, &mistakes) && errors.As(err, &mistake) {
+		mistakes = experiment.Errors{mistake}
+	}
+	for _, m := range mistakes {
+		data.Problems = append(data.Problems, Problem{Path: m.Path, Message: m.Message, Hint: m.Hint})
 	}
 	return jrpc2.Errorf(failed, "%s", err.Error()).WithData(data)
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -44,16 +45,44 @@ class NotFoundError(Error, LookupError):
     """There is no such sandbox, service, file or plugin."""
 
 
+class ConflictError(Error):
+    """A name or port is taken, or the object is in another state."""
+
+
+class PluginError(Error):
+    """A plugin is missing, broken or misbehaves."""
+
+
 class ProviderError(Error):
     """The machine could not be had, or was lost."""
+
+
+class UnauthorizedError(Error):
+    """A token or credential is missing or was refused."""
+
+
+class UntrustedError(Error):
+    """Nobody has confirmed what the experiment does, or who made a plugin."""
+
+
+class UnsupportedError(Error):
+    """This version, or this backend, cannot do it."""
 
 
 class ServiceError(Error):
     """An interface could not be loaded. The message has its traceback."""
 
 
+class NoSpaceError(Error):
+    """A disk is full."""
+
+
 class CancelledError(Error):
     """The work was cancelled."""
+
+
+class TimeoutError(Error, builtins.TimeoutError):  # noqa: A001
+    """A deadline passed."""
 
 
 class EngineError(Error):
@@ -62,9 +91,16 @@ class EngineError(Error):
 
 _KINDS: dict[str, type[Error]] = {
     "not_found": NotFoundError,
+    "conflict": ConflictError,
+    "plugin": PluginError,
     "provider": ProviderError,
+    "unauthorized": UnauthorizedError,
+    "untrusted": UntrustedError,
+    "unsupported": UnsupportedError,
     "service": ServiceError,
+    "no_space": NoSpaceError,
     "cancelled": CancelledError,
+    "timeout": TimeoutError,
 }
 
 
@@ -72,13 +108,12 @@ def of_answer(message: str, data: Optional[dict[str, Any]]) -> Error:
     """The exception for an error of the engine."""
     data = data or {}
     kind, remedies = data.get("kind", ""), data.get("remedies")
+    problems = [
+        Problem(_field(p.get("path", "")), p["message"], p.get("hint", "")) for p in data.get("problems", ())
+    ]
     if kind == "config":
-        problems = [
-            Problem(_field(p.get("path", "")), p["message"], p.get("hint", ""))
-            for p in data.get("problems", ())
-        ]
         return ConfigError(message, problems, remedies=remedies)
-    return _KINDS.get(kind, Error)(message, kind, remedies)
+    return _KINDS.get(kind, Error)("\n".join(map(str, problems)) or message, kind, remedies)
 
 
 def _field(path: str) -> str:
