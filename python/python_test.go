@@ -59,7 +59,8 @@ func TestPython(t *testing.T) {
 			}
 			cmd := exec.CommandContext(ctx, python, "-B", "-W", "error", "-m", "unittest", "discover", "-s", "tests", "-p", filepath.Base(file))
 			cmd.Env = append(os.Environ(), "SEER_PROGRAM="+program, "HOME="+home, "XDG_CACHE_HOME="+cache, "XDG_STATE_HOME="+filepath.Join(home, "ständig"),
-				"XDG_RUNTIME_DIR="+filepath.Join(home, "r"), "PYTHONPATH=.", "TMPDIR="+home, "NO_COLOR=1")
+				"XDG_RUNTIME_DIR="+filepath.Join(home, "r"), "PYTHONPATH=.", "TMPDIR="+home, "NO_COLOR=1",
+				"SEER_TEST_JUPYTER="+testbuild.Jupyter(t))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

@@ -66,6 +66,7 @@ func Methods() map[string][2]any {
 	return map[string][2]any{
 		"initialize":        {InitializeParams{}, InitializeResult{}},
 		"cancel":            {CancelParams{}, None{}},
+		"experiment.load":   {LoadParams{}, LoadResult{}},
 		"sandbox.start":     {StartParams{}, engine.Info{}},
 		"sandbox.open":      {Ref{}, engine.Info{}},
 		"sandbox.list":      {None{}, ListResult{}},
@@ -87,6 +88,7 @@ func (s *Server) methods() handler.Map {
 	return handler.Map{
 		"initialize":        method(s.initialize),
 		"cancel":            method(s.cancel),
+		"experiment.load":   method(s.load),
 		"sandbox.start":     method(s.start),
 		"sandbox.open":      method(s.info),
 		"sandbox.list":      method(s.list),

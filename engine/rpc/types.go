@@ -38,6 +38,16 @@ type StartParams struct {
 	Snapshot   string          `json:"snapshot,omitempty" jsonschema:"name or ID of a snapshot whose files the sandbox starts with"`
 }
 
+// LoadParams name an experiment file.
+type LoadParams struct {
+	File string `json:"file" jsonschema:"absolute path"`
+}
+
+// LoadResult is an experiment that was read.
+type LoadResult struct {
+	Experiment json.RawMessage `json:"experiment" jsonschema:"in the canonical form, with defaults; relative paths are as written"`
+}
+
 // Ref names a sandbox.
 type Ref struct {
 	Sandbox string `json:"sandbox" jsonschema:"ID, an unambiguous beginning of it, or name"`

@@ -82,3 +82,15 @@ class TestSandbox(Case):
                 await asyncio.gather(*(s.terminate.aio() for s in sandboxes))
 
         asyncio.run(main())
+
+    def test_method_in_progress(self):
+        said = []
+
+        def hear(event, text):
+            if not said:
+                with self.assertRaises(Error) as caught:
+                    Sandbox.from_id("sb-none")
+                said.append(str(caught.exception))
+
+        with Sandbox(config(), progress=hear):
+            self.assertIn("cannot wait", said[0])

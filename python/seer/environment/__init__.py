@@ -9,13 +9,17 @@ from .config import (
     SandboxConfig,
     VolumeConfig,
 )
+from .experiment import EnvironmentHandle, ExperimentConfig, GPUConfig, setup_environment
 from .sandbox import ExecResult, ModelHandle, Sandbox, Snapshot
 from .scoped import Library, ScopedSandbox
 
 __all__ = [
     "DatasetConfig",
+    "EnvironmentHandle",
     "ExecResult",
     "ExecutionMode",
+    "ExperimentConfig",
+    "GPUConfig",
     "ImageConfig",
     "Library",
     "ModelConfig",
@@ -26,4 +30,5 @@ __all__ = [
     "ScopedSandbox",
     "Snapshot",
     "VolumeConfig",
+    "setup_environment",
 ]

@@ -77,7 +77,7 @@ class Sandbox:
         with it as a sentence."""
         self.config = config if config is not None else SandboxConfig()
         self._name, self._progress, self._snapshot = name, progress, ""
-        self._file = ""
+        self._source: dict[str, Any] = {}  # of the sandbox, where it is not config alone
         self._info: dict[str, Any] = {}
 
     @blocking
@@ -90,8 +90,8 @@ class Sandbox:
         if self._info:
             raise Error(f"the sandbox {self.sandbox_id} was started before; make another one", "conflict")
         self._info = await self._call("start", {
-            **({"file": self._file} if self._file else {"experiment": self.config.experiment(self._scoped)}),
-            "dir": os.getcwd(), "name": self._name or "", "snapshot": self._snapshot,
+            "dir": os.getcwd(), **(self._source or {"experiment": self.config.experiment(self._scoped)}),
+            "name": self._name or "", "snapshot": self._snapshot,
         }, of=False)
         return self
 
@@ -99,7 +99,7 @@ class Sandbox:
     def from_file(cls: type[S], path: Union[str, Path], **more: Any) -> S:
         """A sandbox of an experiment file, to be started. Only its ``sandbox`` counts."""
         made = cls(**more)
-        made._file = os.path.abspath(path)
+        made._source = {"file": os.path.abspath(path)}
         return made
 
     @classmethod

@@ -1,0 +1,111 @@
+"""An experiment in the form that has its GPU, models and repositories at the top, and its
+sandbox as a stage of its own."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any, Optional, Union
+
+from .._engine import blocking
+from ..errors import ConfigError, Problem
+from .config import ImageConfig, ModelConfig, PathLike, RepoConfig, SandboxConfig, VolumeConfig, _checked
+from .sandbox import Sandbox
+
+#: Where use_model_volumes keeps models.
+MODEL_VOLUME = VolumeConfig(name="seer-models", path="/model-volume", read_only=False, models=True)
+
+
+@_checked
+@dataclass
+class GPUConfig:
+    """The GPU of an experiment."""
+
+    gpu_type: Union[str, list[str], None] = None  #: None is a machine without a GPU
+    gpu_count: Optional[int] = None
+    use_model_volumes: Optional[bool] = None  #: keep models on a volume of the provider
+
+
+@_checked
+@dataclass
+class ExperimentConfig:
+    """An experiment: its name, and the sandbox that it needs.
+
+    ``sandbox`` has the fields that are not here, such as ``timeout``; its ``gpu``, ``image``,
+    ``models`` and ``repos`` must not be set.
+    """
+
+    name: str = ""
+    gpu: Optional[GPUConfig] = None
+    image: Union[ImageConfig, str, None] = None
+    models: list[Union[ModelConfig, str]] = field(default_factory=list)
+    github_repos: list[Union[RepoConfig, str]] = field(default_factory=list)
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+    base_dir: Optional[PathLike] = None  #: where relative paths begin; None is the working folder
+    others: dict[str, Any] = field(default_factory=dict)  #: serve, workspace and agent of a file
+
+    def sandbox_config(self) -> SandboxConfig:
+        """All fields of the sandbox. Raises ConfigError where one is set in two places."""
+        gpu = self.gpu or GPUConfig()
+        here: dict[str, tuple[str, Any]] = {
+            "gpu": ("gpu.gpu_type", gpu.gpu_type), "gpu_count": ("gpu.gpu_count", gpu.gpu_count),
+            "image": ("image", self.image), "models": ("models", self.models), "repos": ("github_repos", self.github_repos),
+        }
+        twice = [
+            Problem(f"sandbox.{key}", "is not set here", f"set {name} of the ExperimentConfig")
+            for key, (name, _) in here.items() if getattr(self.sandbox, key) not in (None, [])
+        ]
+        if twice:
+            raise ConfigError("", twice)
+        volumes = [*self.sandbox.volumes, *([MODEL_VOLUME] if gpu.use_model_volumes else [])]
+        return replace(self.sandbox, volumes=volumes, **{key: value for key, (_, value) in here.items()})
+
+
+class EnvironmentClient:
+    """Ends the sandboxes of environments."""
+
+    @blocking
+    async def terminate_sandbox(self, sandbox_id: str) -> None:
+        """Ends a sandbox and everything in it. It may be called again."""
+        from .._engine import engine
+
+        await engine().call("sandbox.terminate", {"sandbox": sandbox_id})
+
+
+@dataclass
+class EnvironmentHandle:
+    """A sandbox that was set up, and how to use it."""
+
+    sandbox_id: str
+    jupyter_url: Optional[str]  #: with its token; all that an agent needs to use the notebook
+    jupyter_port: Optional[int]
+    jupyter_token: Optional[str]
+    status: str
+    sandbox: Sandbox
+    experiment_config: ExperimentConfig
+    _client: EnvironmentClient
+
+
+@blocking
+async def setup_environment(config: ExperimentConfig) -> EnvironmentHandle:
+    """Makes the sandbox of an experiment: machine, packages, models, repositories and Jupyter.
+
+    The models are on disk and none is loaded; no notebook is open. The sandbox ends with
+    ``handle._client.terminate_sandbox(handle.sandbox_id)``, with ``handle.sandbox.terminate()``,
+    and with this program.
+    """
+    made = config.sandbox_config()
+    sandbox = Sandbox(made)
+    sandbox._source = {
+        "experiment": {
+            **({"name": config.name} if config.name else {}), **made.experiment(), "workspace": {"preload_models": False},
+        },
+        "dir": os.path.abspath(config.base_dir or os.getcwd()),
+    }
+    await sandbox.start.aio()
+    jupyter = sandbox._info.get("environment") or {}
+    return EnvironmentHandle(
+        sandbox_id=sandbox.sandbox_id, jupyter_url=sandbox.jupyter_url, jupyter_port=jupyter.get("jupyter_port") or None,
+        jupyter_token=jupyter.get("jupyter_token") or None, status=str(sandbox._info["state"]), sandbox=sandbox,
+        experiment_config=config, _client=EnvironmentClient(),
+    )
