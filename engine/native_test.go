@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/enginetest/container"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/machine"
@@ -82,12 +82,10 @@ func (p *rented) Create(_ context.Context, spec sdk.MachineSpec, cursor json.Raw
 	if _, ok := p.machines[spec.Key]; ok {
 		return sdk.CreateStep{Handle: spec.Key}, nil
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := container.FreePort()
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
 	var boot loader.Boot
 	if err := json.Unmarshal([]byte(spec.Env[loader.BootVariable]), &boot); err != nil {
 		return sdk.CreateStep{}, err

@@ -3,11 +3,11 @@ package codeserver
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,15 +66,9 @@ func TestOwnNameLeadsToVSCode(t *testing.T) {
 // another one.
 func serve(t *testing.T, defended bool, part, other string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	number := testkit.FreePort(t)
+	port := strconv.Itoa(number)
 	spec := Spec{IP: "127.0.0.1", Base: "/aBc/"}
-	var number int
-	_, _ = fmt.Sscan(port, &number)
 	text := basePathTemplate
 	if !defended {
 		text = strings.Replace(text, part, other, 1)

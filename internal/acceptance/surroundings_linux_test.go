@@ -2,11 +2,12 @@ package acceptance
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // sh runs a line of a shell, with $SEER as the program.
@@ -96,12 +97,8 @@ func TestFoldersThatCannotBe(t *testing.T) {
 func TestPortThatIsTaken(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+	port := fmt.Sprint(testkit.FreePort(t)) // the sandbox takes it when this test has given it up
+	l := testkit.Listen(t, "tcp", "127.0.0.1:"+port)
 	p.write("ports.yaml", "name: test\nsandbox:\n  network: host\n  ports: ["+port+"]\n")
 	p.exits(3, []string{"up", "ports.yaml"}, "ports.yaml:4", "port "+port)
 	if left := p.ls("--all"); len(left) > 0 {

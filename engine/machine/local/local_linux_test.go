@@ -14,6 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -465,11 +466,8 @@ func TestOneKeyOneMachineAtOnce(t *testing.T) {
 }
 
 func TestPorts(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
+	port := testkit.FreePort(t) // the machine takes it when this test has given it up
+	l := testkit.Listen(t, "tcp", "127.0.0.1:"+strconv.Itoa(port))
 	pl := newPlace(t)
 	spec := pl.spec("ports", isolation.Bubblewrap)
 	spec.Ports = []int{port}

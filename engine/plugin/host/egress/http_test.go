@@ -219,15 +219,10 @@ func TestMalformedAnswer(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := "http://" + l.Addr().String()
-	l.Close()
+	base := fmt.Sprint("http://127.0.0.1:", testkit.FreePort(t))
 	var audits []Audit
 	w := world{manifest: cloud(), env: map[string]string{"CLOUD_URL": base, "CLOUD_KEY": token, "HTTPS_PROXY": "http://proxy"}, audits: &audits}
-	_, err = w.guest(t).get(base + "/v2/x")
+	_, err := w.guest(t).get(base + "/v2/x")
 	testkit.WantCode(t, err, sdk.Unavailable, "GET "+base+"/v2/x failed", "refused", "HTTPS_PROXY is set")
 	if len(audits) != 1 || audits[0].Error == "" {
 		t.Errorf("audits %+v", audits)

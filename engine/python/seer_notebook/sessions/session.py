@@ -240,7 +240,8 @@ class Session(Shows):
             reply = await self.kernel.run(execution.code, execution.heard, history=not execution.hidden)
         except Died as e:
             said = "%s; the cell did not end, and all variables are gone" % e
-            execution.heard("error", {"ename": "KernelDied", "evalue": said, "traceback": ["KernelDied: " + said]})  # so that the notebook tells it
+            # So that the notebook says it.
+            execution.heard("error", {"ename": "KernelDied", "evalue": said, "traceback": ["KernelDied: " + said]})
             self._finish(execution, "dead", note=str(e))
             await asyncio.sleep(0)  # the session learns of it, too
             return

@@ -6,6 +6,7 @@ import re
 from typing import Any, Callable, Dict, List, Sequence
 
 from ..kernel.kernel import Kernel
+from ..kernel.requests import Died
 from ..settings import SetupCell
 
 # Takes the sources of what has just run out of where IPython and tracebacks look for them.
@@ -34,19 +35,30 @@ class Failed(Exception):
 
 
 async def run(kernel: Kernel, cells: Sequence[SetupCell], told: Callable[[List[Dict[str, Any]]], None]) -> None:
-    """Runs the cells one after the other and tells their results after each; stops at the first that fails."""
+    """Runs the cells one after the other and tells their results after each; stops at the first that fails. Whoever calls ends a kernel
+    whose set-up has failed, so such a kernel forgets nothing: its end, too, would hide why."""
     results: List[Dict[str, Any]] = []
     for cell in cells:
         before = await expression(kernel, _BEFORE) if cell.hidden else ""
-        reply = await kernel.run(cell.code, _deaf, silent=True)
-        ok = reply.get("status") == "ok"
-        error = "" if ok else traceback_text(reply)
-        results.append({"name": cell.name, "ok": ok, "error": error})
-        if cell.hidden:
+        error = await _error_of(kernel, cell.code)
+        results.append({"name": cell.name, "ok": not error, "error": error})
+        if cell.hidden and not error:
             await expression(kernel, "(lambda d: (exec(%r, d), d['_forget'](%s)))({'get_ipython': get_ipython})" % (FORGET, before or "''"))
         told(results)
-        if not ok:
-            raise Failed("the set-up %r has failed:\n%s" % (results[-1]["name"], error))
+        if error:
+            raise Failed("the set-up %r has failed:\n%s" % (cell.name, error))
+
+
+async def _error_of(kernel: Kernel, code: str) -> str:
+    """The traceback of code; empty where it raises nothing. A kernel that dies after it has said why gives that, not its death."""
+    said: List[Dict[str, Any]] = []
+    try:
+        reply = await kernel.run(code, lambda kind, content: said.append(content) if kind == "error" else None, silent=True)
+    except Died:
+        if not said:
+            raise
+        return traceback_text(said[-1])
+    return "" if reply.get("status") == "ok" else traceback_text(reply)
 
 
 async def expression(kernel: Kernel, code: str) -> str:

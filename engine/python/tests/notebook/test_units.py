@@ -10,6 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, Dict, List
 from unittest import mock
 
 import jupyter_client
@@ -24,7 +25,8 @@ from seer_notebook.execution.events import Budget, Log
 from seer_notebook.execution.execution import Execution
 from seer_notebook.execution.outputs import KEPT, Outputs
 from seer_notebook.kernel import messages
-from seer_notebook.sessions import store
+from seer_notebook.kernel.requests import Died
+from seer_notebook.sessions import setup_code, store
 
 
 class Pieces(unittest.TestCase):
@@ -156,6 +158,37 @@ class Interrupting(unittest.TestCase):
 
         self.assertFalse(asyncio.run(ask(1e9, True)), "it was answered while the cell ran")
         self.assertTrue(asyncio.run(ask(0.0, False)), "code that goes on is waited for")
+
+
+class DyingKernel:
+    """Says what it is told to, and dies when it has run so many requests."""
+
+    def __init__(self, lives: int, says: str = "") -> None:
+        self.lives, self.says = lives, says
+
+    async def run(self, code: str, heard: Any, silent: bool = False, expressions: Any = None) -> Dict[str, Any]:
+        self.lives -= 1
+        failed = bool(code and self.says)
+        if failed:
+            heard("error", {"ename": self.says, "evalue": "'x'", "traceback": []})
+        if self.lives < 0:
+            raise Died("the kernel was killed by signal 6")
+        return {"status": "error", "ename": self.says, "evalue": "'x'"} if failed else {"status": "ok"}
+
+
+class SetUp(unittest.TestCase):
+    def test_the_error_of_the_user_counts_and_not_the_death_after_it(self) -> None:
+        for hidden in (False, True):
+            for lives in (0, 1, 2):
+                told: List[Any] = []
+                cell = settings.SetupCell("model", "code", hidden)
+                with self.subTest(hidden=hidden, lives=lives), self.assertRaises(Exception) as caught:
+                    asyncio.run(setup_code.run(DyingKernel(lives + hidden, "KeyError"), [cell], told.extend))  # type: ignore[arg-type]
+                self.assertIsInstance(caught.exception, setup_code.Failed)
+                self.assertIn("KeyError: 'x'", str(caught.exception))
+                self.assertEqual([r["ok"] for r in told], [False])
+        with self.assertRaises(Died):
+            asyncio.run(setup_code.run(DyingKernel(0), [settings.SetupCell("model", "code", False)], lambda _: None))  # type: ignore[arg-type]
 
 
 class FirstKernel(unittest.TestCase):
