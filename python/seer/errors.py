@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
+
+if TYPE_CHECKING:
+    from ._engine import wire
 
 
 class Error(Exception):
@@ -81,7 +84,7 @@ class CancelledError(Error):
     """The work was cancelled."""
 
 
-class TimeoutError(Error, builtins.TimeoutError):  # noqa: A001
+class TimeoutError(Error, builtins.TimeoutError):
     """A deadline passed."""
 
 
@@ -104,13 +107,13 @@ _KINDS: dict[str, type[Error]] = {
 }
 
 
-def of_answer(message: str, data: Optional[dict[str, Any]]) -> Error:
+def of_answer(message: str, data: Optional[wire.ErrorData]) -> Error:
     """The exception for an error of the engine."""
-    data = data or {}
-    kind, remedies = data.get("kind", ""), data.get("remedies")
-    problems = [
-        Problem(_field(p.get("path", "")), p["message"], p.get("hint", "")) for p in data.get("problems", ())
-    ]
+    if data is None:
+        return Error(message)
+    kind = data["kind"]
+    remedies = [dict(r) for r in data.get("remedies") or ()]
+    problems = [Problem(_field(p["path"]), p["message"], p.get("hint", "")) for p in data.get("problems") or ()]
     if kind == "config":
         return ConfigError(message, problems, remedies=remedies)
     return _KINDS.get(kind, Error)("\n".join(map(str, problems)) or message, kind, remedies)

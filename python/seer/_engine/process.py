@@ -10,11 +10,14 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .. import errors
 from .._version import __version__
 from . import loop
+
+if TYPE_CHECKING:
+    from . import wire
 
 PROTOCOL = 1
 LONGEST_LINE = 1 << 28  # bytes of a message
@@ -51,9 +54,9 @@ class Engine:
         self._starting: Optional[asyncio.Task[None]] = None
         self._said: list[str] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self.call: wire.Calls = self._call
 
-    async def call(self, method: str, params: Optional[dict[str, Any]] = None, event: Optional[Event] = None) -> Any:
-        """Makes a request and returns its result. ``event`` hears what happens meanwhile."""
+    async def _call(self, method: str, params: Any = None, event: Optional[Event] = None) -> Any:
         await self._ready()
         return await self._request(method, params, event)
 
@@ -89,9 +92,10 @@ class Engine:
         except OSError as e:
             raise errors.EngineError(f"the engine cannot be started: {name}: {e.strerror}") from None
         self._tasks = [asyncio.ensure_future(self._read(self._process)), asyncio.ensure_future(self._listen(self._process))]
-        await self._request("initialize", {"protocol": PROTOCOL, "client": "python " + __version__}, None)
+        hello: wire.InitializeParams = {"protocol": PROTOCOL, "client": "python " + __version__}
+        await self._request("initialize", hello, None)
 
-    async def _request(self, method: str, params: Optional[dict[str, Any]], event: Optional[Event]) -> Any:
+    async def _request(self, method: str, params: Any, event: Optional[Event]) -> Any:
         process = self._process
         if process is None or process.stdin is None:
             raise errors.EngineError("the engine has ended")
@@ -104,7 +108,8 @@ class Engine:
             try:
                 return await asyncio.shield(answer)
             except asyncio.CancelledError:
-                await self._send(process, {"jsonrpc": "2.0", "method": "cancel", "params": {"request": str(number)}})
+                cancel: wire.CancelParams = {"request": str(number)}
+                await self._send(process, {"jsonrpc": "2.0", "method": "cancel", "params": cancel})
                 await asyncio.wait([answer], timeout=60)
                 raise
         finally:
@@ -141,7 +146,7 @@ class Engine:
                 waiting.set_exception(self._ended())
                 waiting.exception()
 
-    def _tell(self, params: dict[str, Any]) -> None:
+    def _tell(self, params: wire.Progress) -> None:
         event = self._events.get(params["request"])
         if event is None:
             return

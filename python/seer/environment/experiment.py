@@ -103,7 +103,7 @@ async def setup_environment(config: ExperimentConfig) -> EnvironmentHandle:
         "dir": os.path.abspath(config.base_dir or os.getcwd()),
     }
     await sandbox.start.aio()
-    jupyter = sandbox._info.get("environment") or {}
+    jupyter = sandbox._handle()
     return EnvironmentHandle(
         sandbox_id=sandbox.sandbox_id, jupyter_url=sandbox.jupyter_url, jupyter_port=jupyter.get("jupyter_port") or None,
         jupyter_token=jupyter.get("jupyter_token") or None, status=str(sandbox._info["state"]), sandbox=sandbox,

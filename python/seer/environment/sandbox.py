@@ -9,11 +9,14 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 
 from .._engine import blocking, engine
 from ..errors import ConfigError, Error
 from .config import SandboxConfig
+
+if TYPE_CHECKING:
+    from .._engine import wire
 
 S = TypeVar("S", bound="Sandbox")
 Progress = Callable[[dict[str, Any], str], None]
@@ -77,8 +80,8 @@ class Sandbox:
         with it as a sentence."""
         self.config = config if config is not None else SandboxConfig()
         self._name, self._progress, self._snapshot = name, progress, ""
-        self._source: dict[str, Any] = {}  # of the sandbox, where it is not config alone
-        self._info: dict[str, Any] = {}
+        self._source = cast("wire.StartParams", {})  # of the sandbox, where it is not config alone
+        self._info = cast("wire.Info", {})  # until it has started
 
     @blocking
     async def start(self: S) -> S:
@@ -89,17 +92,18 @@ class Sandbox:
         """
         if self._info:
             raise Error(f"the sandbox {self.sandbox_id} was started before; make another one", "conflict")
-        self._info = await self._call("start", {
-            "dir": os.getcwd(), **(self._source or {"experiment": self.config.experiment(self._scoped)}),
-            "name": self._name or "", "snapshot": self._snapshot,
-        }, of=False)
+        params: wire.StartParams = {"dir": os.getcwd(), "name": self._name or "", "snapshot": self._snapshot}
+        if not self._source:
+            params["experiment"] = self.config.experiment(self._scoped)
+        params.update(self._source)
+        self._info = await engine().call("sandbox.start", params, self._progress)
         return self
 
     @classmethod
     def from_file(cls: type[S], path: Union[str, Path], **more: Any) -> S:
         """A sandbox of an experiment file, to be started. Only its ``sandbox`` counts."""
         made = cls(**more)
-        made._source = {"file": os.path.abspath(path)}
+        made._source = {"dir": os.getcwd(), "file": os.path.abspath(path)}
         return made
 
     @classmethod
@@ -124,7 +128,7 @@ class Sandbox:
     async def terminate(self) -> None:
         """Ends the sandbox and everything in it. It may be called again."""
         if self._info:
-            await self._call("terminate")
+            await engine().call("sandbox.terminate", {"sandbox": self.sandbox_id}, self._progress)
 
     @blocking
     async def detach(self, seconds: Optional[float] = None) -> None:
@@ -132,7 +136,7 @@ class Sandbox:
         if seconds is None:
             hard_end = self._info["lease"]["hard_end"]
             seconds = max(1.0, _unix(hard_end) - time.time())
-        await self._call("detach", {"seconds": seconds})
+        await engine().call("sandbox.detach", {"sandbox": self.sandbox_id, "seconds": seconds}, self._progress)
 
     @blocking
     async def exec(
@@ -144,18 +148,23 @@ class Sandbox:
         ``timeout`` is in seconds. ``limit`` is how many bytes are kept of stdout and of stderr.
         With ``check``, a command that fails is a CommandError.
         """
-        given = {"shell": cmd} if isinstance(cmd, str) else {"argv": list(cmd)}
-        return await self._exec(str(cmd), check, {
-            **given, "cwd": cwd or "", "env": env or {}, "stdin": _encoded(input), "seconds": timeout or 0, "limit": limit,
-        })
+        params: wire.ExecParams = {
+            "sandbox": self.sandbox_id, "cwd": cwd or "", "env": env or {}, "stdin": _encoded(input),
+            "seconds": timeout or 0, "limit": limit,
+        }
+        if isinstance(cmd, str):
+            params["shell"] = cmd
+        else:
+            params["argv"] = list(cmd)
+        return await self._exec(str(cmd), check, params)
 
     @blocking
     async def exec_python(self, code: str, *, check: bool = False) -> ExecResult:
         """Runs code in a fresh interpreter of the sandbox. Models are not loaded there."""
-        return await self._exec("the code", check, {"python": code})
+        return await self._exec("the code", check, {"sandbox": self.sandbox_id, "python": code})
 
-    async def _exec(self, what: str, check: bool, params: dict[str, Any]) -> ExecResult:
-        got = await self._call("exec", params)
+    async def _exec(self, what: str, check: bool, params: wire.ExecParams) -> ExecResult:
+        got = await engine().call("sandbox.exec", params, self._progress)
         result = ExecResult(
             got["exit_code"], _decoded(got["stdout"]), _decoded(got["stderr"]), got["truncated"], got["timed_out"]
         )
@@ -166,27 +175,31 @@ class Sandbox:
     @blocking
     async def write_file(self, path: str, content: Union[str, bytes]) -> None:
         """Writes a file whole or not at all, of up to 16 MiB. Missing folders are made."""
-        await self._call("write", {"path": path, "content": _encoded(content)})
+        params: wire.FileParams = {"sandbox": self.sandbox_id, "path": path, "content": _encoded(content)}
+        await engine().call("sandbox.write", params, self._progress)
 
     @blocking
     async def read_file(self, path: str) -> bytes:
         """Reads a file."""
-        return base64.b64decode((await self._call("read", {"path": path}))["content"] or "")
+        got = await engine().call("sandbox.read", {"sandbox": self.sandbox_id, "path": path}, self._progress)
+        return base64.b64decode(got["content"] or "")
 
     @blocking
     async def ensure_dir(self, path: str) -> None:
         """Makes a folder and its parents."""
-        await self._call("mkdir", {"path": path})
+        await engine().call("sandbox.mkdir", {"sandbox": self.sandbox_id, "path": path}, self._progress)
 
     @blocking
     async def upload(self, local: Union[str, Path], remote: str) -> None:
         """Copies a file or folder of this computer into the sandbox."""
-        await self._call("upload", {"local": os.path.abspath(local), "path": remote})
+        params: wire.FileParams = {"sandbox": self.sandbox_id, "local": os.path.abspath(local), "path": remote}
+        await engine().call("sandbox.upload", params, self._progress)
 
     @blocking
     async def download(self, remote: str, local: Union[str, Path]) -> None:
         """Copies a file or folder of the sandbox to this computer."""
-        await self._call("download", {"local": os.path.abspath(local), "path": remote})
+        params: wire.FileParams = {"sandbox": self.sandbox_id, "local": os.path.abspath(local), "path": remote}
+        await engine().call("sandbox.download", params, self._progress)
 
     @blocking
     async def snapshot(self, description: str = "", *, name: Optional[str] = None, memory: bool = False) -> Snapshot:
@@ -195,7 +208,8 @@ class Sandbox:
         Without a name, one is made of the description and the time.
         """
         name = name or _name_of(description)
-        saved = await self._call("save", {"name": name, "description": description, "memory": memory})
+        params: wire.SaveParams = {"sandbox": self.sandbox_id, "name": name, "description": description, "memory": memory}
+        saved = await engine().call("sandbox.save", params, self._progress)
         return Snapshot(saved["name"], saved["id"], description)
 
     @blocking
@@ -203,7 +217,8 @@ class Sandbox:
         """Makes copies of the sandbox with its files, and with its processes if it is on this
         computer in gVisor."""
         made = []
-        for info in (await self._call("fork", {"copies": copies}))["sandboxes"]:
+        got = await engine().call("sandbox.fork", {"sandbox": self.sandbox_id, "copies": copies}, self._progress)
+        for info in got["sandboxes"] or ():
             copy = type(self)(self.config)
             copy._info = info
             made.append(copy)
@@ -219,28 +234,24 @@ class Sandbox:
     @property
     def jupyter_url(self) -> Optional[str]:
         """Jupyter with its token; None unless the mode is NOTEBOOK."""
-        return self._handle("jupyter_url")
+        return self._handle().get("jupyter_url") or None
 
     @property
     def code_server_url(self) -> Optional[str]:
         """VS Code in the browser; None without debug."""
-        return self._handle("code_server_url")
+        return self._handle().get("code_server_url") or None
 
     @property
     def model_handles(self) -> list[ModelHandle]:
         """The models in the sandbox."""
         return [
             ModelHandle(m["name"], m["path"], m["var_name"], m["hidden"], m["is_peft"], m.get("base_model"))
-            for m in self._info.get("models", ())
+            for m in self._info.get("models") or ()
         ]
 
-    def _handle(self, key: str) -> Optional[str]:
+    def _handle(self) -> wire.Handle:
         self.sandbox_id  # noqa: B018 - raises if there is none
-        return (self._info.get("environment") or {}).get(key) or None
-
-    async def _call(self, method: str, params: Optional[dict[str, Any]] = None, of: bool = True) -> Any:
-        given = {"sandbox": self.sandbox_id} if of else {}
-        return await engine().call("sandbox." + method, {**given, **(params or {})}, self._progress)
+        return self._info.get("environment") or cast("wire.Handle", {})
 
     def __enter__(self: S) -> S:
         return self if self._info else self.start()

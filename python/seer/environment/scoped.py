@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Optional, Union
 
-from .._engine import blocking
+from .._engine import blocking, engine
 from .sandbox import Sandbox
 
 _folder: Optional[str] = None
@@ -75,16 +75,16 @@ class ScopedSandbox(Sandbox):
         """
         path = os.path.abspath(file)
         out = os.path.join(_out(), self.sandbox_id)
-        got = await self._call("serve", {
-            "file": path, "name": name or "", "expose_as": expose_as, "options": options or {}, "out": out,
-        })
+        got = await engine().call("sandbox.serve", {
+            "sandbox": self.sandbox_id, "file": path, "name": name or "", "expose_as": expose_as, "options": options or {}, "out": out,
+        }, self._progress)
         if expose_as == "library":
             if out not in sys.path:
                 sys.path.insert(0, out)
             importlib.invalidate_caches()
-            return Library(got["service"], Path(out), got["functions"], got["prompt"])
+            return Library(got["service"], Path(out), got["functions"] or [], got["prompt"])
         if expose_as == "mcp":
-            return got["mcp_servers"]
+            return got.get("mcp_servers") or {}
         if expose_as == "prompt":
             return got["prompt"]
-        return [Path(p) for p in got["files"]]
+        return [Path(p) for p in got["files"] or ()]
