@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/newsession"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/session"
@@ -65,6 +66,24 @@ func (s *Sandbox) Shell(ctx context.Context, name string) (client.Session, error
 // EndShell revokes the key of a session. What it has started goes on.
 func (s *Sandbox) EndShell(ctx context.Context, name string) error {
 	return s.session.EndShell(ctx, name)
+}
+
+// SessionOptions say which session is made.
+type SessionOptions = newsession.Options
+
+// NewSession makes a session in the sandbox: it brings a workspace and loads models. The
+// session ends with the sandbox, or by [Sandbox.EndSession]; see package newsession.
+func (s *Sandbox) NewSession(ctx context.Context, o SessionOptions) (newsession.Opened, error) {
+	records, err := s.engine.SurfaceRecords()
+	if err != nil {
+		return newsession.Opened{}, err
+	}
+	return newsession.Host{Session: s.session, Records: records, Report: s.engine.reporter(o.Progress)}.New(ctx, o)
+}
+
+// EndSession ends a session of [Sandbox.NewSession]. What it has started goes on.
+func (s *Sandbox) EndSession(ctx context.Context, name string) error {
+	return newsession.Host{Session: s.session}.End(ctx, name)
 }
 
 // DialPort connects to a port of the sandbox, through the runtime, whatever the

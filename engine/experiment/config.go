@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -39,4 +40,23 @@ func plainConfig(v any) any {
 		return x.Seconds()
 	}
 	return v
+}
+
+// FromConfig is the experiment of [Experiment.Config]. What that does not have, such as the
+// place of the file, is not known: local paths mean nothing.
+func FromConfig(config json.RawMessage) (*Experiment, error) {
+	var built struct{ Sandbox json.RawMessage }
+	if err := json.Unmarshal(config, &built); err != nil {
+		return nil, fmt.Errorf("read the experiment of a sandbox: %w", err)
+	}
+	if bytes.Contains(built.Sandbox, []byte(`"ExecutionMode"`)) { // it was built in code
+		e := &Experiment{}
+		return e, json.Unmarshal(config, e)
+	}
+	e, err := Parse(config, "experiment", LoadOptions{Partial: true})
+	if e == nil {
+		return nil, err
+	}
+	e.File, e.shown, e.marks = "", "", nil // errors point nowhere
+	return e, nil
 }

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// RunHidden runs code in the first kernel, without a cell, and returns what it prints.
+// RunHidden runs code in the kernel that is prepared for the next notebook, or in the first one
+// where none is, without a cell. It returns what the code prints.
 func (c *Client) RunHidden(ctx context.Context, code string) (string, error) {
 	sessions, err := c.Sessions(ctx)
 	if err != nil {
@@ -15,7 +16,13 @@ func (c *Client) RunHidden(ctx context.Context, code string) (string, error) {
 	if len(sessions) == 0 {
 		return "", errors.New("there is no kernel")
 	}
-	run, err := c.AddCell(ctx, sessions[0].ID, NewCell{Type: "code", Source: code, Run: true, Hidden: true})
+	in := sessions[0]
+	for _, s := range sessions {
+		if s.State == SessionPrepared {
+			in = s
+		}
+	}
+	run, err := c.AddCell(ctx, in.ID, NewCell{Type: "code", Source: code, Run: true, Hidden: true})
 	if err != nil {
 		return "", err
 	}

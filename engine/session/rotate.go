@@ -36,7 +36,7 @@ func (s Session) rotateJupyter(ctx context.Context, at *Endpoint) (*Endpoint, er
 	if err := client.Renew(ctx, own.Secret, own.Base); err != nil {
 		return nil, fmt.Errorf("give Jupyter a token of its own: %w", err)
 	}
-	return &own, s.rewriteNotebookConfig(ctx, own)
+	return &own, s.rewriteNotebookConfig(ctx, map[string]any{"token": own.Secret, "base_url": own.Base})
 }
 
 // rotateCodeServer starts VS Code again: it reads its password only then.
@@ -50,9 +50,8 @@ func (s Session) rotateCodeServer(ctx context.Context, at *Endpoint, find func()
 
 const notebookConfig = "~/.seer/notebook/config.json"
 
-// rewriteNotebookConfig has a notebook service that is started again know its new token and
-// path.
-func (s Session) rewriteNotebookConfig(ctx context.Context, own Endpoint) error {
+// rewriteNotebookConfig has a notebook service that is started again know what has changed.
+func (s Session) rewriteNotebookConfig(ctx context.Context, changes map[string]any) error {
 	var data bytes.Buffer
 	_, err := s.Client.Files().Read(ctx, notebookConfig, &data)
 	if protocol.CodeOf(err) == protocol.NotFound {
@@ -62,18 +61,17 @@ func (s Session) rewriteNotebookConfig(ctx context.Context, own Endpoint) error 
 	if err == nil {
 		err = json.Unmarshal(data.Bytes(), &config)
 	}
-	if err == nil {
-		config["token"], err = json.Marshal(own.Secret)
-	}
-	if err == nil {
-		config["base_url"], err = json.Marshal(own.Base)
+	for key, value := range changes {
+		if err == nil {
+			config[key], err = json.Marshal(value)
+		}
 	}
 	var changed []byte
 	if err == nil {
 		changed, err = json.Marshal(config)
 	}
 	if err != nil {
-		return fmt.Errorf("note the new token of Jupyter: %w", err)
+		return fmt.Errorf("change the configuration of Jupyter: %w", err)
 	}
 	return s.Client.Files().Write(ctx, notebookConfig, bytes.NewReader(changed), 0o600)
 }

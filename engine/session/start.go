@@ -57,10 +57,10 @@ func (s Starter) Start(ctx context.Context) error {
 		}
 	}
 	prompt := Prompt(s.Experiment, s.Contents)
-	if err := s.Scan(ctx); err != nil || prompt == "" {
+	if err := s.Scan(ctx); err != nil {
 		return err
 	}
-	return s.Update(ctx, func(state *State) { state.Prompt = prompt })
+	return s.Update(ctx, func(state *State) { state.Prompt, state.Setup = prompt, s.SetupKey() })
 }
 
 func (s Starter) startJupyter(ctx context.Context) error {

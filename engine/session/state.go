@@ -29,6 +29,8 @@ type State struct {
 	Prompt     string          `json:"prompt,omitempty"`  // what an agent is told of the sandbox
 	Network    string          `json:"network,omitempty"` // its mode, or the hosts that it can reach
 	Layer      string          `json:"layer,omitempty"`   // key of what it is shown of packages and repositories
+	Setup      string          `json:"setup,omitempty"`   // [Starter.SetupKey] of what kernels and interpreters begin with
+	Sessions   []Opened        `json:"sessions,omitempty"`
 	// Hidden says which names of models an agent must not find; nil = none.
 	Hidden *namesearch.Spec `json:"hidden,omitempty"`
 	// Verifying marks a sandbox of saved processes that nobody may have yet: whether they

@@ -140,3 +140,24 @@ func writeFile(root *os.Root, name string, data []byte, mode fs.FileMode) error 
 	}
 	return err
 }
+
+// File is one for [WriteFiles].
+type File struct {
+	Path string // with slashes, below the folder
+	Data []byte
+	Mode fs.FileMode
+}
+
+// WriteFiles puts files below dir, which it makes, as [Write] does with those of a surface:
+// each appears whole, and nothing is written where one of them would replace a file of
+// others, which is an [*InTheWayError].
+func WriteFiles(ctx context.Context, dir string, files []File, r Records) error {
+	all := make([]file, len(files))
+	for i, f := range files {
+		if !fs.ValidPath(f.Path) || f.Path == "." {
+			return fmt.Errorf("write to %s: %q is no plain relative path", dir, f.Path)
+		}
+		all[i] = file{name: f.Path, data: f.Data, mode: f.Mode}
+	}
+	return writeAll(ctx, dir, all, Target{Records: r})
+}

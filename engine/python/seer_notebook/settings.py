@@ -71,7 +71,7 @@ def parse(data: bytes) -> Settings:
         raise Mistake("port must be between 0 (any) and 65535, not %d" % port)
     root = _root(given.get("root", ""))
     return Settings(root, _notebooks(root, given.get("notebooks_dir") or "notebooks"), given["ip"], port, token,
-                    slashes(given.get("base_url", "/")), bool(given.get("lab")), _setup(given.get("setup", [])),
+                    slashes(given.get("base_url", "/")), bool(given.get("lab")), setup_cells(given.get("setup", [])),
                     _texts("kernel_env", given.get("kernel_env", {})))
 
 
@@ -117,7 +117,8 @@ def _notebooks(root: str, folder: str) -> str:
     return "" if relative == "." else relative.replace(os.sep, "/")
 
 
-def _setup(cells: List[Any]) -> List[SetupCell]:
+def setup_cells(cells: List[Any]) -> List[SetupCell]:
+    """The cells as JSON has them, checked."""
     found = []
     for n, cell in enumerate(cells):
         if not isinstance(cell, dict) or not set(cell) <= {"name", "code", "hidden"}:

@@ -16,7 +16,7 @@ from ..sessions.service import Service
 
 Method = Callable[..., Awaitable[Any]]
 _AGENT = User(username="agent")
-_NAMES = {str: "a text", int: "a whole number", bool: "true or false"}
+_NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list"}
 
 
 class Handler(APIHandler):

@@ -9,7 +9,7 @@ from jupyter_server.utils import url_path_join
 
 from ..http import follow, handlers
 from ..sessions.service import Service
-from . import renew
+from . import renew, setup
 
 ROUTES = [
     (r"", handlers.Root),
@@ -27,6 +27,7 @@ ROUTES = [
     (r"/executions/([^/]+)/events", follow.Events),
     (r"/executions/([^/]+)/text", follow.Text),
     (r"/renew", renew.Renew),
+    (r"/setup", setup.SetUp),
     (r"/.*", handlers.Missing),
 ]
 ACTIVITY = 5.0

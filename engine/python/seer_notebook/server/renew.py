@@ -10,7 +10,7 @@ from typing import Any, Dict
 from ..errors import Refused
 from ..http.handler import Handler, answers
 from ..sessions.session import Session
-from ..settings import Mistake, Settings, slashes
+from ..settings import Mistake, Settings, setup_cells, slashes
 
 RESEED = """
 def _reseed():
@@ -28,17 +28,23 @@ _reseed()
 del _reseed
 """
 COOKIES = "cookie_secret"  # in the private folder, too
-KEPT = "renewed.json"  # in the private folder: what a server that is started again has to use
+KEPT = "renewed.json"  # in the private folder: what a server that is started again uses in the place of the configuration
 
 
 def kept(private: str, s: Settings) -> Settings:
-    """The settings that count: those of the configuration, with what was renewed."""
+    """The settings that count: those of the configuration, with what has changed since."""
+    found = read(private)
+    setup = setup_cells(found["setup"]) if "setup" in found else s.setup
+    return dataclasses.replace(s, token=found.get("token", s.token), base_url=found.get("base_url", s.base_url), setup=setup)
+
+
+def read(private: str) -> Dict[str, Any]:
     try:
         with open(os.path.join(private, KEPT), encoding="utf-8") as f:
-            found = json.load(f)
-        return dataclasses.replace(s, token=str(found["token"]), base_url=str(found["base_url"]))
-    except (OSError, ValueError, KeyError):
-        return s
+            found: Dict[str, Any] = json.load(f)
+            return found
+    except (OSError, ValueError):
+        return {}
 
 
 class Renew(Handler):
@@ -76,10 +82,12 @@ def forget(file: str) -> None:
         pass
 
 
-def save(private: str, renewed: Dict[str, str]) -> None:
+def save(private: str, changed: Dict[str, Any]) -> None:
+    """Keeps what has changed beside what has changed before."""
+    changed = {**read(private), **changed}
     part = os.path.join(private, KEPT + ".part")
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as f:
-        json.dump(renewed, f)
+        json.dump(changed, f)
     os.replace(part, os.path.join(private, KEPT))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import uuid
 from collections import OrderedDict
@@ -15,7 +16,7 @@ from ..document.file import FileDocument
 from ..errors import Refused, from_os
 from ..execution.events import Budget
 from ..execution.execution import ENDED, Execution
-from ..settings import Settings
+from ..settings import Settings, SetupCell
 from . import store
 from .session import Session
 
@@ -82,6 +83,20 @@ class Service:
             raise
         self.store()
         return {"session": session, "execution": execution}
+
+    async def set_up(self, cells: List[SetupCell]) -> Session:
+        """Gives later kernels another set-up, and prepares one with it. Kernels that nobody has taken yet end before, for models may need
+        all of the memory."""
+        before = self.settings.setup
+        for session in [s for s in self.sessions.values() if s.state == "prepared"]:
+            await self.shut(session)
+        self.settings = dataclasses.replace(self.settings, setup=cells)
+        try:
+            made: Session = (await self.open("prepare", "", ""))["session"]
+        except BaseException:
+            self.settings = dataclasses.replace(self.settings, setup=before)
+            raise
+        return made
 
     async def shut(self, session: Session) -> None:
         await session.close()
