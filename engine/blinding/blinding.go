@@ -142,7 +142,7 @@ func (m *maker) file(ctx context.Context, name string) error {
 		return m.json(ctx, name, from, to)
 	case template:
 		return m.template(name, from, to)
-	case safetensors:
+	case tensorFile:
 		return m.safetensors(ctx, name, from, to)
 	}
 	return m.searched(ctx, m.names, name, from, to)

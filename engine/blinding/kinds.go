@@ -17,7 +17,7 @@ const (
 	indexFile                 // of the parts of weights
 	vocabulary                // searched for whole names
 	template
-	safetensors
+	tensorFile
 )
 
 const maxJSON = 64 << 20
@@ -27,7 +27,7 @@ func kindOf(path string, size int64) kind {
 	extension := filepath.Ext(name)
 	switch {
 	case extension == ".safetensors":
-		return safetensors
+		return tensorFile
 	case namesearch.IsVocabulary(name):
 		return vocabulary
 	case extension == ".jinja":

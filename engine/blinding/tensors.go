@@ -3,7 +3,6 @@ package blinding
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,11 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/safetensors"
 	"github.com/seer-engine/seer/sdk"
 )
-
-const maxHeader = 100 << 20 // of a safetensors file, as its own library has it
 
 // frameworks are the formats that transformers reads from the metadata.
 var frameworks = []string{"pt", "tf", "flax", "mlx", "np"}
@@ -24,7 +21,7 @@ var frameworks = []string{"pt", "tf", "flax", "mlx", "np"}
 // safetensors copies a file of tensors with no more metadata than the format. The
 // header keeps its length, so that the tensors stay where they are.
 func (m *maker) safetensors(ctx context.Context, name, from, to string) error {
-	header, size, err := readHeader(from)
+	header, size, err := safetensors.ReadFile(from)
 	if err != nil {
 		return sdk.Errorf(sdk.Invalid, "%s is not a file of safetensors: %v", name, err)
 	}
@@ -32,8 +29,8 @@ func (m *maker) safetensors(ctx context.Context, name, from, to string) error {
 	if err != nil {
 		return err
 	}
-	end, err := namesearch.TensorsEnd(clean)
-	if err == nil && int64(len(header))+8+end != size {
+	parsed, err := safetensors.Parse(clean)
+	if err == nil && safetensors.LengthBytes+int64(len(header))+parsed.End != size {
 		err = errors.New("its size is not that of its tensors")
 	}
 	if err != nil {
@@ -43,7 +40,7 @@ func (m *maker) safetensors(ctx context.Context, name, from, to string) error {
 		return err
 	}
 	m.report.Changed = append(m.report.Changed, name)
-	return overwrite(to, clean, 8)
+	return overwrite(to, clean, safetensors.LengthBytes)
 }
 
 // header is a header with new metadata, as long as before.
@@ -84,28 +81,6 @@ func (m *maker) header(ctx context.Context, name string, header []byte) ([]byte,
 		return nil, cannot("a tensor in %s has the name in its own", name)
 	}
 	return append(clean, bytes.Repeat([]byte(" "), len(header)-len(clean))...), nil
-}
-
-func readHeader(path string) (header []byte, size int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, err
-	}
-	var length uint64
-	if err := binary.Read(f, binary.LittleEndian, &length); err != nil {
-		return nil, 0, err
-	}
-	if length > maxHeader {
-		return nil, 0, errors.New("its header is too long")
-	}
-	header = make([]byte, length)
-	_, err = io.ReadFull(f, header)
-	return header, info.Size(), err
 }
 
 func overwrite(path string, data []byte, at int64) error {

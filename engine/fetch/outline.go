@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/safetensors"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/transfer"
 )
@@ -24,10 +24,8 @@ type OutlineOptions struct {
 }
 
 const (
-	safetensors  = ".safetensors"
-	lengthBytes  = 8           // of the length, at the beginning of a file of safetensors
-	firstRead    = 64 << 10    // bytes; most headers are shorter, so that one request brings them
-	longestJSON  = 100_000_000 // bytes of a header, as the format allows
+	weightsFile  = ".safetensors"
+	firstRead    = 64 << 10 // bytes; most headers are shorter, so that one request brings them
 	partialAfter = ".partial"
 )
 
@@ -76,7 +74,7 @@ func (r *Remote) drawOutline(ctx context.Context, dir string, o OutlineOptions) 
 		case o.Whole(f.Path):
 			file.SHA256, file.GitSHA1 = f.SHA256, f.GitSHA1
 			whole = append(whole, file)
-		case strings.HasSuffix(f.Path, safetensors):
+		case strings.HasSuffix(f.Path, weightsFile):
 			file.Size = min(f.Size, firstRead)
 			headers = append(headers, file)
 		default:
@@ -133,16 +131,13 @@ func headerEnd(path string) (int64, error) {
 		return 0, err
 	}
 	defer f.Close()
-	var length [lengthBytes]byte
-	if n, err := f.ReadAt(length[:], 0); n < lengthBytes {
-		_ = err // a file that is too short is what [modelload.Check] tells
-		return 0, nil
+	var first [safetensors.LengthBytes]byte
+	read, _ := f.ReadAt(first[:], 0)
+	n, err := safetensors.Length(first[:read])
+	if err != nil {
+		return 0, nil //nolint:nilerr // what is wrong with it, [modelload.Check] tells
 	}
-	n := binary.LittleEndian.Uint64(length[:])
-	if n > longestJSON {
-		return 0, nil
-	}
-	return lengthBytes + int64(n), nil
+	return safetensors.LengthBytes + n, nil
 }
 
 func (r *Remote) size(path string) int64 {

@@ -2,6 +2,12 @@
 // of its safetensors files. It reads no file and asks no network.
 package modelfit
 
+import (
+	"math"
+
+	"github.com/seer-engine/seer/engine/safetensors"
+)
+
 // Weights are the tensors of a model in all.
 type Weights struct {
 	Elements int64            // of all tensors; of a packed quantized model fewer than its parameters
@@ -10,14 +16,42 @@ type Weights struct {
 }
 
 // Count adds up the tensors of the headers of all files of one model.
-func Count(headers ...map[string]Tensor) Weights {
+func Count(headers ...safetensors.Header) Weights {
 	w := Weights{ByDType: map[string]int64{}}
-	for _, tensors := range headers {
-		for _, t := range tensors {
+	for _, h := range headers {
+		for _, t := range h.Tensors {
 			w.Elements = sum(w.Elements, t.Elements())
 			w.Bytes = sum(w.Bytes, t.Bytes)
 			w.ByDType[t.DType] = sum(w.ByDType[t.DType], t.Bytes)
 		}
 	}
 	return w
+}
+
+// product multiplies numbers that are not negative; what does not fit is [math.MaxInt64].
+func product(factors ...int64) int64 {
+	all := int64(1)
+	for _, f := range factors {
+		if f == 0 {
+			return 0
+		}
+	}
+	for _, f := range factors {
+		if f < 0 || all > math.MaxInt64/f {
+			return math.MaxInt64
+		}
+		all *= f
+	}
+	return all
+}
+
+// sum adds numbers that are not negative; what does not fit is [math.MaxInt64].
+func sum(terms ...int64) (all int64) {
+	for _, t := range terms {
+		if t > math.MaxInt64-all {
+			return math.MaxInt64
+		}
+		all += t
+	}
+	return all
 }

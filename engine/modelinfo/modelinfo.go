@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/modelfit"
+	"github.com/seer-engine/seer/engine/safetensors"
 )
 
 // Tokens is the length of the context whose cache Read computes, unless the model's own is
@@ -131,7 +132,7 @@ func parts(dir string) []string {
 
 // count adds up the headers of files.
 func count(dir string, names []string) (modelfit.Weights, error) {
-	var headers []map[string]modelfit.Tensor
+	var headers []safetensors.Header
 	for _, name := range names {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
 			return modelfit.Weights{}, fmt.Errorf("the index of the weights names %q, which is no file of the model", name)
@@ -148,25 +149,12 @@ func count(dir string, names []string) (modelfit.Weights, error) {
 	return modelfit.Count(headers...), nil
 }
 
-func readHeader(path string) (map[string]modelfit.Tensor, error) {
-	f, err := os.Open(path)
+func readHeader(path string) (safetensors.Header, error) {
+	text, _, err := safetensors.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return safetensors.Header{}, err
 	}
-	defer f.Close()
-	first := make([]byte, 8)
-	if _, err := io.ReadFull(f, first); err != nil {
-		return nil, fmt.Errorf("it is too short for a file of safetensors")
-	}
-	n, err := modelfit.HeaderLength(first)
-	if err != nil {
-		return nil, err
-	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(f, text); err != nil {
-		return nil, fmt.Errorf("its header is longer than the file")
-	}
-	return modelfit.ParseHeader(text)
+	return safetensors.Parse(text)
 }
 
 // hasTokenizer reports whether a folder has one of the files that every tokenizer has.

@@ -1,11 +1,9 @@
 package modelload
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/pyjson"
+	"github.com/seer-engine/seer/engine/safetensors"
 )
 
 // Fault is a reason for which a folder cannot be loaded.
@@ -31,8 +30,6 @@ const (
 	modelWeights   = "model.safetensors"
 	adapterWeights = "adapter_model.safetensors"
 	again          = "fetch the model again"
-	// maxHeader is what safetensors itself allows for the header of a file.
-	maxHeader = 100_000_000
 )
 
 // Check looks whether the files of a model, or of an adapter, can be what they say,
@@ -113,39 +110,16 @@ func partsOf(dir string) ([]string, error) {
 
 // checkTensors compares what the header of a file of safetensors tells with its size.
 func checkTensors(path string) error {
-	f, err := os.Open(path)
+	text, size, err := safetensors.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	header, err := safetensors.Parse(text)
 	if err != nil {
 		return err
 	}
-	var length [8]byte
-	if _, err := io.ReadFull(f, length[:]); err != nil {
-		return fmt.Errorf("it has %d bytes", info.Size())
-	}
-	header := binary.LittleEndian.Uint64(length[:])
-	if header > maxHeader || header > uint64(info.Size())-8 {
-		return fmt.Errorf("its header would have %d bytes, and the file has %d", header, info.Size())
-	}
-	var tensors map[string]struct {
-		Offsets []uint64 `json:"data_offsets"`
-	}
-	if err := json.NewDecoder(io.LimitReader(f, int64(header))).Decode(&tensors); err != nil {
-		return fmt.Errorf("its header cannot be read: %w", err)
-	}
-	end := uint64(0)
-	for name, t := range tensors {
-		if len(t.Offsets) == 2 {
-			end = max(end, t.Offsets[1])
-		} else if name != "__metadata__" {
-			return fmt.Errorf("the tensor %s has no place in it", name)
-		}
-	}
-	if size := uint64(info.Size()) - 8 - header; end != size {
-		return fmt.Errorf("its tensors need %d bytes, and it has %d", end, size)
+	if there := size - safetensors.LengthBytes - int64(len(text)); header.End != there {
+		return fmt.Errorf("its tensors need %d bytes, and it has %d", header.End, there)
 	}
 	return nil
 }

@@ -4,12 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+
+	"github.com/seer-engine/seer/engine/safetensors"
 )
 
 const (
@@ -18,7 +19,6 @@ const (
 	maxPacked = 256 << 20 // bytes that may come out of one file's archives
 	chunk     = 4 << 20   // bytes that are looked at at once
 	overlap   = 64 << 10  // bytes that are looked at twice, for names on an edge
-	maxHeader = 100 << 20 // of a file of safetensors, as its own library has it
 )
 
 var (
@@ -84,16 +84,12 @@ func tensorHeader(f *os.File, size int64) ([]byte, bool) {
 	if _, err := f.ReadAt(start[:], 0); err != nil || start[8] != '{' {
 		return nil, false
 	}
-	length := binary.LittleEndian.Uint64(start[:])
-	if length > maxHeader || int64(length)+8 > size {
+	header, err := safetensors.Read(f, size)
+	if err != nil {
 		return nil, false
 	}
-	header := make([]byte, length)
-	if _, err := f.ReadAt(header, 8); err != nil {
-		return nil, false
-	}
-	end, err := TensorsEnd(header)
-	if err != nil || int64(length)+8+end != size {
+	parsed, err := safetensors.Parse(header)
+	if err != nil || safetensors.LengthBytes+int64(len(header))+parsed.End != size {
 		return nil, false
 	}
 	return header, true

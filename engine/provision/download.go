@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/safetensors"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -139,7 +138,7 @@ func (d *modelDownload) spec() (protocol.DownloadSpec, error) {
 	for _, f := range d.remote.Files {
 		file := protocol.DownloadFile{Path: f.Path, Size: f.Size, SHA256: f.SHA256, GitSHA1: f.GitSHA1}
 		if d.blinded() {
-			if !strings.HasSuffix(f.Path, safetensors) {
+			if !strings.HasSuffix(f.Path, weightsFile) {
 				continue
 			}
 			header, err := d.header(f)
@@ -167,30 +166,17 @@ func (d *modelDownload) store() *protocol.DownloadStore {
 	return &protocol.DownloadStore{Dir: d.Experiment.Sandbox.Volumes[i].Path, Name: r.Ref.Name, Canonical: r.Name, Revision: r.Ref.Revision, Commit: r.Revision}
 }
 
-const safetensors = ".safetensors"
+const weightsFile = ".safetensors"
 
 func (d *modelDownload) blinded() bool { return d.model.Hidden && d.Experiment.Sandbox.Whole() }
 
 // header reads the header of a file of safetensors in the outline, with its length.
 func (d *modelDownload) header(f sdk.ModelFile) ([]byte, error) {
-	in, err := os.Open(filepath.Join(d.model.Local, filepath.FromSlash(f.Path)))
+	text, _, err := safetensors.ReadFile(filepath.Join(d.model.Local, filepath.FromSlash(f.Path)))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	defer in.Close()
-	var length uint64
-	if err := binary.Read(in, binary.LittleEndian, &length); err != nil {
-		return nil, err
-	}
-	if length > uint64(f.Size)-8 {
-		return nil, fmt.Errorf("the header of %s is longer than the file", f.Path)
-	}
-	header := make([]byte, 8+length)
-	if _, err := in.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	_, err = io.ReadFull(in, header)
-	return header, err
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), nil
 }
 
 // uploadChanged sends the files of a blinded model that are not those of the source.

@@ -123,7 +123,7 @@ func (f Models) outline(ctx context.Context, exp *experiment.Experiment, m exper
 	}
 	o := fetch.OutlineOptions{Options: fetch.Options{CacheDir: cache, Progress: f.progress}, Kind: "shown", Whole: modelload.Reads}
 	if m.Hidden { // its texts are searched, and changed
-		o.Kind, o.Whole = "hidden", func(file string) bool { return !strings.HasSuffix(file, safetensors) }
+		o.Kind, o.Whole = "hidden", func(file string) bool { return !strings.HasSuffix(file, weightsFile) }
 	}
 	return remote.Outline(ctx, o)
 }
