@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Optional
 
+TYPE_CHECKING = False  # everything imports this module, so it imports nothing: see _lazy
 if TYPE_CHECKING:
+    from typing import Any, Optional
+
     from ._engine import wire
 
 
@@ -23,13 +24,14 @@ class Error(Exception):
         self.remedies = remedies or []
 
 
-@dataclass(frozen=True)
 class Problem:
     """One mistake in a configuration: the field, what is wrong with it, and what to do."""
 
-    field: str
-    message: str
-    hint: str = ""
+    def __init__(self, field: str, message: str, hint: str = ""):
+        self.field, self.message, self.hint = field, message, hint
+
+    def __repr__(self) -> str:
+        return f"Problem({self.field!r}, {self.message!r}, {self.hint!r})"
 
     def __str__(self) -> str:
         text = f"{self.field}: {self.message}" if self.field else self.message

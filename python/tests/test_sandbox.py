@@ -4,8 +4,7 @@ import asyncio
 import os
 
 from seer import Error, NotFoundError
-from seer.environment import Sandbox
-from seer.environment.sandbox import CommandError
+from seer.environment import CommandError, Sandbox
 from support import Case, config, states
 
 

@@ -1,7 +1,18 @@
 """The engine's process, and the thread that speaks to it."""
 
-from . import loop
-from .blocking import blocking
-from .process import engine
+from __future__ import annotations
 
-__all__ = ["blocking", "engine", "loop"]
+from .blocking import blocking, blocking_self
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .process import Engine
+
+__all__ = ["blocking", "blocking_self", "engine"]
+
+
+def engine() -> Engine:
+    """The engine of this process."""
+    from . import process  # when it is needed: it imports asyncio
+
+    return process.engine()

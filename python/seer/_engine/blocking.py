@@ -1,18 +1,12 @@
 """Methods and functions in two forms: ``x.start()`` waits, ``await x.start.aio()`` does not block
-the loop."""
-
-from __future__ import annotations
-
-import asyncio
-import functools
-from typing import Any, Awaitable, Callable, Coroutine, Generic, Optional, TypeVar
-
-from . import loop
-
-T = TypeVar("T")
+the loop. blocking.pyi has the types, as typing is imported by nothing that ``Sandbox`` needs."""
 
 
-def _awaited(work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+def _awaited(work):
+    import asyncio
+
+    from . import loop
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -21,34 +15,48 @@ def _awaited(work: Coroutine[Any, Any, T]) -> Awaitable[T]:
     return asyncio.wrap_future(loop.submit(work))
 
 
-class Call(Generic[T]):
+def _named_as(wrapper, work):
+    """What functools.update_wrapper does, without its import."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(wrapper, name, getattr(work, name))
+    wrapper.__wrapped__ = work
+
+
+class Call:
     """A method of an object. Call it, or await its ``aio``."""
 
-    def __init__(self, work: Callable[..., Coroutine[Any, Any, T]], of: Any):
+    def __init__(self, work, of):
         self._work, self._of = work, of
-        functools.update_wrapper(self, work)
+        _named_as(self, work)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> T:
+    def __call__(self, *args, **kwargs):
+        from . import loop
+
         return loop.wait(self._work(self._of, *args, **kwargs))
 
-    def aio(self, *args: Any, **kwargs: Any) -> Awaitable[T]:
+    def aio(self, *args, **kwargs):
         """The same as a coroutine of the caller's own loop."""
         return _awaited(self._work(self._of, *args, **kwargs))
 
 
-class blocking(Generic[T]):
+class blocking:
     """Makes a method or a function of a coroutine function: see the module."""
 
-    def __init__(self, work: Callable[..., Coroutine[Any, Any, T]]):
+    def __init__(self, work):
         self._work = work
-        functools.update_wrapper(self, work)
+        _named_as(self, work)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> T:
+    def __call__(self, *args, **kwargs):
+        from . import loop
+
         return loop.wait(self._work(*args, **kwargs))
 
-    def aio(self, *args: Any, **kwargs: Any) -> Awaitable[T]:
+    def aio(self, *args, **kwargs):
         """The same as a coroutine of the caller's own loop."""
         return _awaited(self._work(*args, **kwargs))
 
-    def __get__(self, of: Any, owner: Optional[type] = None) -> Call[T]:
+    def __get__(self, of, owner=None):
         return Call(self._work, of if of is not None else owner)
+
+
+blocking_self = blocking

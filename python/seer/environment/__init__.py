@@ -1,19 +1,25 @@
 """Sandboxes and what they are made of."""
 
-from .config import (
-    DatasetConfig,
-    ExecutionMode,
-    ImageConfig,
-    ModelConfig,
-    RepoConfig,
-    SandboxConfig,
-    VolumeConfig,
-)
-from .experiment import EnvironmentHandle, ExperimentConfig, GPUConfig, setup_environment
-from .sandbox import ExecResult, ModelHandle, Sandbox, Snapshot
-from .scoped import Library, ScopedSandbox
+from .. import _lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .config import (
+        DatasetConfig,
+        ExecutionMode,
+        ImageConfig,
+        ModelConfig,
+        RepoConfig,
+        SandboxConfig,
+        VolumeConfig,
+    )
+    from .experiment import EnvironmentHandle, ExperimentConfig, GPUConfig, setup_environment
+    from .results import CommandError, ExecResult, ModelHandle, Snapshot
+    from .sandbox import Sandbox
+    from .scoped import Library, ScopedSandbox
 
 __all__ = [
+    "CommandError",
     "DatasetConfig",
     "EnvironmentHandle",
     "ExecResult",
@@ -32,3 +38,6 @@ __all__ = [
     "VolumeConfig",
     "setup_environment",
 ]
+
+# That of Sandbox is the first, as it imports the least.
+__getattr__, __dir__ = _lazy.names(__name__, __all__, ("sandbox", "results", "config", "scoped", "experiment"))

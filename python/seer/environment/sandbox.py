@@ -2,68 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import os
-import re
 import time
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 
-from .._engine import blocking, engine
+from .._engine import blocking, blocking_self, engine
 from ..errors import ConfigError, Error
-from .config import SandboxConfig
 
+TYPE_CHECKING = False  # the import of Sandbox costs less than 5 ms: see _lazy
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, Callable, Optional, TypeVar, Union
+
     from .._engine import wire
+    from .config import SandboxConfig
+    from .results import ExecResult, ModelHandle, Snapshot
 
-S = TypeVar("S", bound="Sandbox")
-Progress = Callable[[dict[str, Any], str], None]
-
-
-@dataclass(frozen=True)
-class ExecResult:
-    """How a command ended. A command that fails is no exception, unless check was asked for."""
-
-    exit_code: int  #: 128 and its number for a signal
-    stdout: str
-    stderr: str
-    truncated: bool = False  #: there was more output than is kept (10 MiB each)
-    timed_out: bool = False
-
-    def __str__(self) -> str:
-        return self.stdout
-
-
-class CommandError(Error):
-    """A command that was to succeed failed. ``result`` is how."""
-
-    def __init__(self, command: str, result: ExecResult):
-        self.result = result
-        said = (result.stderr or result.stdout).strip()[-2000:]
-        super().__init__(f"{command!r} ended with {result.exit_code}" + (":\n" + said if said else ""), "call")
-
-
-@dataclass(frozen=True)
-class ModelHandle:
-    """A model in the sandbox."""
-
-    name: str  #: as it was configured
-    path: str  #: folder in the sandbox
-    var_name: str  #: variable of the notebook or interpreter
-    hidden: bool
-    is_peft: bool
-    base_model: Optional[str]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A saved sandbox."""
-
-    name: str
-    id: str
-    description: str
+    S = TypeVar("S", bound="Sandbox")
+    Progress = Callable[[dict[str, Any], str], None]
 
 
 class Sandbox:
@@ -78,12 +33,12 @@ class Sandbox:
     def __init__(self, config: Optional[SandboxConfig] = None, name: Optional[str] = None, progress: Optional[Progress] = None):
         """``name`` is another way to find the sandbox. ``progress`` is called with each event, and
         with it as a sentence."""
-        self.config = config if config is not None else SandboxConfig()
+        self.config = config if config is not None else _default()
         self._name, self._progress, self._snapshot = name, progress, ""
-        self._source = cast("wire.StartParams", {})  # of the sandbox, where it is not config alone
-        self._info = cast("wire.Info", {})  # until it has started
+        self._source: wire.StartParams = {}  # type: ignore[typeddict-item]  # where it is not config alone
+        self._info: wire.Info = {}  # type: ignore[typeddict-item]  # until it has started
 
-    @blocking
+    @blocking_self
     async def start(self: S) -> S:
         """Makes the sandbox: rents or starts the machine, and brings everything into it.
 
@@ -110,7 +65,7 @@ class Sandbox:
     def from_snapshot(cls: type[S], snapshot: Union[Snapshot, str], config: Optional[SandboxConfig] = None, **more: Any) -> S:
         """Starts a sandbox with the files of a snapshot."""
         made = cls(config, **more)
-        made._snapshot = snapshot.name if isinstance(snapshot, Snapshot) else snapshot
+        made._snapshot = snapshot if isinstance(snapshot, str) else snapshot.name
         made.start()
         return made
 
@@ -165,9 +120,10 @@ class Sandbox:
 
     async def _exec(self, what: str, check: bool, params: wire.ExecParams) -> ExecResult:
         got = await engine().call("sandbox.exec", params, self._progress)
-        result = ExecResult(
-            got["exit_code"], _decoded(got["stdout"]), _decoded(got["stderr"]), got["truncated"], got["timed_out"]
-        )
+        from .results import CommandError, ExecResult
+
+        stdout, stderr = (_bytes(b).decode(errors="replace") for b in (got["stdout"], got["stderr"]))
+        result = ExecResult(got["exit_code"], stdout, stderr, got["truncated"], got["timed_out"])
         if check and result.exit_code != 0:
             raise CommandError(what, result)
         return result
@@ -182,7 +138,7 @@ class Sandbox:
     async def read_file(self, path: str) -> bytes:
         """Reads a file."""
         got = await engine().call("sandbox.read", {"sandbox": self.sandbox_id, "path": path}, self._progress)
-        return base64.b64decode(got["content"] or "")
+        return _bytes(got["content"])
 
     @blocking
     async def ensure_dir(self, path: str) -> None:
@@ -207,6 +163,8 @@ class Sandbox:
 
         Without a name, one is made of the description and the time.
         """
+        from .results import Snapshot
+
         name = name or _name_of(description)
         params: wire.SaveParams = {"sandbox": self.sandbox_id, "name": name, "description": description, "memory": memory}
         saved = await engine().call("sandbox.save", params, self._progress)
@@ -244,6 +202,8 @@ class Sandbox:
     @property
     def model_handles(self) -> list[ModelHandle]:
         """The models in the sandbox."""
+        from .results import ModelHandle
+
         return [
             ModelHandle(m["name"], m["path"], m["var_name"], m["hidden"], m["is_peft"], m.get("base_model"))
             for m in self._info.get("models") or ()
@@ -251,7 +211,7 @@ class Sandbox:
 
     def _handle(self) -> wire.Handle:
         self.sandbox_id  # noqa: B018 - raises if there is none
-        return self._info.get("environment") or cast("wire.Handle", {})
+        return self._info.get("environment") or {}  # type: ignore[return-value]
 
     def __enter__(self: S) -> S:
         return self if self._info else self.start()
@@ -272,6 +232,8 @@ class Sandbox:
         return f"<{name} {self._info['id']} on {self._info['provider']}>"
 
     def _repr_html_(self) -> str:
+        import html
+
         if not self._info:
             return html.escape(repr(self))
         rows = [("Sandbox", self._info["id"]), ("State", self._info["state"]), ("Provider", self._info["provider"])]
@@ -286,22 +248,35 @@ class Sandbox:
         return f"<table>{cells}</table>"
 
 
+def _default() -> SandboxConfig:
+    from .config import SandboxConfig
+
+    return SandboxConfig()
+
+
 def _encoded(content: Union[str, bytes, None]) -> str:
+    import base64
+
     if content is None:
         return ""
     return base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
 
 
-def _decoded(content: Optional[str]) -> str:
-    return base64.b64decode(content or "").decode(errors="replace")
+def _bytes(content: Optional[str]) -> bytes:
+    import base64
+
+    return base64.b64decode(content or "")
 
 
 def _name_of(description: str) -> str:
+    import re
+
     words = re.sub(r"[^a-z0-9]+", "-", description.lower()).strip("-")[:30] or "snapshot"
     return f"{words}-{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(2).hex()}"
 
 
 def _unix(stamp: str) -> float:
+    import re
     from datetime import datetime
 
     if not stamp:
