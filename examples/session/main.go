@@ -75,6 +75,9 @@ func run(ctx context.Context, bin, isolation string) (err error) {
 	if err := forks(ctx, e, lab, session); err != nil {
 		return err
 	}
+	if err := bring(ctx, lab); err != nil {
+		return err
+	}
 	return back(ctx, e, lab)
 }
 

@@ -63,7 +63,7 @@ func session(t *testing.T, isolation string) string {
 	lines := strings.Split(string(out), "\n")
 	for _, want := range []string{
 		"42", "exit code: 3", "24 80", "/workspace/data/a.txt file 4", "watched: /workspace/data/b.txt", "jupyter: 200 OK", "43",
-		"from the snapshot: 43", "found again: 43",
+		"from the snapshot: 43", "found again: 43", "session: notebook", "44",
 	} {
 		if !slices.ContainsFunc(lines, func(line string) bool { return strings.TrimSpace(line) == want }) {
 			t.Errorf("there is no %q:\n%s", want, out)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/workspace"
 )
 
 // work begins a notebook, runs a cell in it, and returns the session.
@@ -39,4 +40,30 @@ func cell(ctx context.Context, nb *notebook.Client, session, code string) error 
 		}
 	}
 	return nil
+}
+
+// bring makes a session with a library, and uses that in a new kernel.
+func bring(ctx context.Context, lab *engine.Sandbox) error {
+	code := workspace.Made("helpers.py", []byte("def twice(x): return 2 * x\n"))
+	helpers, err := workspace.LibraryFromFiles("helpers", []workspace.File{code}, "")
+	if err != nil {
+		return err
+	}
+	opened, err := lab.NewSession(ctx, engine.SessionOptions{
+		Contents: workspace.Workspace{Libraries: []workspace.Library{helpers}, Init: "import helpers"},
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println("session:", opened.Name)
+	nb, err := lab.Notebook(ctx)
+	if err != nil {
+		return err
+	}
+	defer nb.Close()
+	session, _, err := nb.StartSession(ctx, notebook.NewSession{Mode: notebook.New})
+	if err != nil {
+		return err
+	}
+	return cell(ctx, nb, session.ID, "print(helpers.twice(22))")
 }
