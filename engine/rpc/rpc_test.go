@@ -81,7 +81,11 @@ func TestBadMessages(t *testing.T) {
 		request("sandbox.start", map[string]any{"experiment": 1}):                              `"kind":"config"`,
 		request("sandbox.start", map[string]any{"dir": "relative"}):                            "not absolute",
 		request("sandbox.serve", map[string]any{"file": "relative"}):                           "must be absolute",
-		request("initialize", map[string]any{"protocol": 1}):                                   `"version":"1.2.3"`,
+		request("session.new", map[string]any{"kind": "notebook"}):                             "needs a sandbox",
+		request("session.new", map[string]any{"workspace": map[string]any{"files": []string{"relative"}, "libraries": []any{map[string]any{"path": "too"}}}}):                                                                 `"too\" of the workspace is not absolute\nthe path \"relative\"`,
+		request("session.new", map[string]any{"workspace": map[string]any{"files": []string{"/no such"}, "libraries": []any{map[string]any{"source": "code", "name": "os"}, map[string]any{"source": "web", "path": "/x"}}}}): "standard library",
+		request("session.end", map[string]any{"sandbox": "sb-no", "name": "x"}): `"kind":"not_found"`,
+		request("initialize", map[string]any{"protocol": 1}):                    `"version":"1.2.3"`,
 	} {
 		if got := c.answer(line); !strings.Contains(got, want) {
 			t.Errorf("%s\n is answered with %s, not %s", line, got, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/newsession"
 	"github.com/seer-engine/seer/engine/remedy"
 )
 
@@ -81,6 +82,8 @@ func Methods() map[string][2]any {
 		"sandbox.serve":     {ServeParams{}, ServeResult{}},
 		"sandbox.save":      {SaveParams{}, SaveResult{}},
 		"sandbox.fork":      {ForkParams{}, ListResult{}},
+		"session.new":       {SessionParams{}, newsession.Opened{}},
+		"session.end":       {SessionRef{}, None{}},
 	}
 }
 
@@ -103,6 +106,8 @@ func (s *Server) methods() handler.Map {
 		"sandbox.serve":     method(s.serve),
 		"sandbox.save":      method(s.save),
 		"sandbox.fork":      method(s.fork),
+		"session.new":       method(s.newSession),
+		"session.end":       method(s.endSession),
 	}
 }
 

@@ -143,6 +143,42 @@ type ForkParams struct {
 	Name    string `json:"name,omitempty" jsonschema:"of the copies, followed by -1, -2 and so on"`
 }
 
+// SessionParams say which session is made.
+type SessionParams struct {
+	Sandbox   string    `json:"sandbox,omitempty" jsonschema:"without one, the session is local"`
+	Kind      string    `json:"kind,omitempty" jsonschema:"notebook, cli or local; default: the one that fits the sandbox"`
+	Name      string    `json:"name,omitempty" jsonschema:"unique in the sandbox; default: one is made"`
+	Dir       string    `json:"dir,omitempty" jsonschema:"absolute folder of the agent's program, which is made and filled"`
+	Workspace Workspace `json:"workspace"`
+}
+
+// Workspace is what a session brings. Paths are absolute, on this computer.
+type Workspace struct {
+	Libraries          []Library `json:"libraries,omitempty"`
+	Skills             []string  `json:"skills,omitempty" jsonschema:"skill folders"`
+	SkillDirs          []string  `json:"skill_dirs,omitempty" jsonschema:"folders of skill folders"`
+	Files              []string  `json:"files,omitempty" jsonschema:"files and folders"`
+	Dirs               []string  `json:"dirs,omitempty" jsonschema:"folders"`
+	Init               string    `json:"init,omitempty" jsonschema:"Python that runs in each kernel or interpreter"`
+	PreloadModels      *bool     `json:"preload_models,omitempty" jsonschema:"default true"`
+	HiddenModelLoading *bool     `json:"hidden_model_loading,omitempty" jsonschema:"default true"`
+}
+
+// Library is a module that an agent imports.
+type Library struct {
+	Source string `json:"source,omitempty" jsonschema:"file, directory, skill or code; default: what path is"`
+	Path   string `json:"path,omitempty"`
+	Name   string `json:"name,omitempty" jsonschema:"of the module; default: that of path"`
+	Code   string `json:"code,omitempty"`
+	Docs   string `json:"docs,omitempty" jsonschema:"for the agent; default: what the code says"`
+}
+
+// SessionRef names a session.
+type SessionRef struct {
+	Sandbox string `json:"sandbox"`
+	Name    string `json:"name"`
+}
+
 // Progress is the notification "event": what happens during a request.
 type Progress struct {
 	Request string      `json:"request" jsonschema:"ID of the request, as JSON"`

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -106,6 +107,12 @@ func LibraryFromSkill(source string) (Library, error) {
 		l.Files = append(l.Files, Made(l.Name+"/__init__.py", nil))
 	}
 	return l, l.check(source)
+}
+
+// LibraryFromCode is a module of this code.
+func LibraryFromCode(name, code string) (Library, error) {
+	l := Library{Name: name, Files: []File{Made(name+".py", []byte(code))}}
+	return l.documented("the library "+strconv.Quote(name), l.Files[0])
 }
 
 // LibraryFromFiles is a library that was made, such as that of a served interface: files

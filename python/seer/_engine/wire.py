@@ -143,6 +143,14 @@ class Lease(TypedDict):
     overdue: bool
 
 
+class Library(TypedDict):
+    code: NotRequired[str]
+    docs: NotRequired[str]
+    name: NotRequired[str]
+    path: NotRequired[str]
+    source: NotRequired[str]
+
+
 class ListResult(TypedDict):
     sandboxes: Optional[list[Info]]
 
@@ -182,6 +190,15 @@ class ModelInfo(TypedDict):
 
 class Nothing(TypedDict):
     pass
+
+
+class Opened(TypedDict):
+    env: NotRequired[dict[str, str]]
+    jupyter_url: NotRequired[str]
+    kind: str
+    mcp_servers: NotRequired[dict[str, dict[str, Any]]]
+    name: str
+    prompt: str
 
 
 class Problem(TypedDict):
@@ -250,12 +267,36 @@ class ServiceInfo(TypedDict):
     state: NotRequired[str]
 
 
+class SessionParams(TypedDict):
+    dir: NotRequired[str]
+    kind: NotRequired[str]
+    name: NotRequired[str]
+    sandbox: NotRequired[str]
+    workspace: Workspace
+
+
+class SessionRef(TypedDict):
+    name: str
+    sandbox: str
+
+
 class StartParams(TypedDict):
     dir: str
     experiment: NotRequired[Any]
     file: NotRequired[str]
     name: NotRequired[str]
     snapshot: NotRequired[str]
+
+
+class Workspace(TypedDict):
+    dirs: NotRequired[Optional[list[str]]]
+    files: NotRequired[Optional[list[str]]]
+    hidden_model_loading: NotRequired[Optional[bool]]
+    init: NotRequired[str]
+    libraries: NotRequired[Optional[list[Library]]]
+    preload_models: NotRequired[Optional[bool]]
+    skill_dirs: NotRequired[Optional[list[str]]]
+    skills: NotRequired[Optional[list[str]]]
 
 
 class Calls(Protocol):
@@ -345,3 +386,13 @@ class Calls(Protocol):
     def __call__(
         self, method: Literal["sandbox.write"], params: FileParams, event: Optional[Event] = None
     ) -> Coroutine[Any, Any, Nothing]: ...
+
+    @overload
+    def __call__(
+        self, method: Literal["session.end"], params: SessionRef, event: Optional[Event] = None
+    ) -> Coroutine[Any, Any, Nothing]: ...
+
+    @overload
+    def __call__(
+        self, method: Literal["session.new"], params: SessionParams, event: Optional[Event] = None
+    ) -> Coroutine[Any, Any, Opened]: ...
