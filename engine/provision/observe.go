@@ -3,11 +3,13 @@ package provision
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -27,7 +29,20 @@ func (o Observer) Ended(ctx context.Context, r machine.Record) error {
 	if err != nil || len(seen) != 1 || seen[0].State.Live() {
 		return nil
 	}
-	return &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("the machine ended: %s", cmp.Or(seen[0].Message, "its provider does not say why"))}
+	limits, limited := p.(local.Limits)
+	return ended(fmt.Sprint("the machine ended: ", cmp.Or(seen[0].Message, "its provider does not say why")), limited && limits.MemoryFull(r.Handle))
+}
+
+// endedError says that a machine has ended, and why as far as its provider knows.
+type endedError struct {
+	text       string
+	memoryFull bool
+}
+
+func (e *endedError) Error() string { return e.text }
+
+func ended(text string, memoryFull bool) error {
+	return &errdefs.Error{Kind: errdefs.KindProvider, Err: &endedError{text, memoryFull}}
 }
 
 // Explain puts the end of the machine in the place of what it led to, while it was busy
@@ -47,12 +62,18 @@ func (o Observer) Explain(ctx context.Context, r machine.Record, while string, c
 	defer cancel()
 	for {
 		if r, err := o.Record(r.ID); err == nil && !r.Live() {
-			return &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("%s, the sandbox ended: %s", while, r.Message)}
+			return ended(fmt.Sprintf("%s, the sandbox ended: %s", while, r.Message), memoryFull(seen))
 		}
 		if (machine.SystemClock{}).Sleep(ctx, 50*time.Millisecond) != nil {
-			return &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("%s, %w", while, seen)}
+			return ended(fmt.Sprintf("%s, %v", while, seen), memoryFull(seen))
 		}
 	}
+}
+
+// memoryFull is whether an error of [Observer.Ended] or [Observer.Explain] says so.
+func memoryFull(err error) bool {
+	e, ok := errors.AsType[*endedError](err)
+	return ok && e.memoryFull
 }
 
 // Lifetime is a context that also ends when the machine does, whose requests would

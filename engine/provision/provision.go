@@ -3,7 +3,6 @@ package provision
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/build"
@@ -13,7 +12,6 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/plan"
@@ -137,7 +135,7 @@ func (s *start) setUp(ctx context.Context) error {
 // explain puts the end of the machine in the place of what it led to.
 func (s *start) explain(ctx context.Context, cause error) error {
 	err := s.Observer.Explain(ctx, s.machine.Record, "while it was started", cause, client.Ended(cause))
-	if strings.Contains(err.Error(), local.MemoryFull) {
+	if memoryFull(err) {
 		return &errdefs.Error{Kind: errdefs.KindConfig, Err: s.Experiment.MemoryFull(err)}
 	}
 	return err

@@ -20,6 +20,7 @@ type cloud struct {
 	sdk.Provider
 	refuses error
 	state   sdk.State // of the machine; empty = it runs
+	full    bool      // its memory
 	rec     machine.Record
 	ended   []string // why, each time
 }
@@ -45,6 +46,8 @@ func (c *cloud) Update(_ context.Context, _ string, change func(*machine.Record)
 	return c.rec, change(&c.rec)
 }
 
+func (c *cloud) MemoryFull(handle string) bool { return c.full && handle == c.rec.Handle }
+
 func (c *cloud) Observe(_ context.Context, handles []string) ([]sdk.Observation, error) {
 	if c.state == "" {
 		return []sdk.Observation{{Handle: handles[0], State: sdk.Running}}, nil
@@ -61,21 +64,25 @@ func TestFailedStartEndsTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("no way to it")
+	const fullMemory = "e.yaml:1: sandbox.memory: the sandbox was killed: the sandbox's memory was full; set sandbox.memory to more"
 	for name, c := range map[string]struct {
 		refuses error
 		state   sdk.State
+		full    bool
 		cancel  bool
 		ended   []string
 		want    string
 	}{
-		"nothing is rented":     {refuses: errors.New("sold out"), want: "sold out"},
-		"it cannot be reached":  {ended: []string{broken.Error()}, want: broken.Error()},
-		"it ends by itself":     {state: sdk.Failed, ended: []string{"while it was started, the sandbox ended: its disk broke"}, want: "while it was started, the sandbox ended: its disk broke"},
+		"nothing is rented":    {refuses: errors.New("sold out"), want: "sold out"},
+		"it cannot be reached": {ended: []string{broken.Error()}, want: broken.Error()},
+		"it ends by itself":    {state: sdk.Failed, ended: []string{"while it was started, the sandbox ended: its disk broke"}, want: "while it was started, the sandbox ended: its disk broke"},
+		"its memory is full": {state: sdk.Failed, full: true, ended: []string{fullMemory + "\nwhile it was started, the sandbox ended: its disk broke"},
+			want: fullMemory + "\nwhile it was started, the sandbox ended: its disk broke"},
 		"the start is given up": {cancel: true, ended: []string{"the start was cancelled"}, want: context.Canceled.Error()},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		fake := &cloud{refuses: c.refuses, state: c.state}
+		fake := &cloud{refuses: c.refuses, state: c.state, full: c.full}
 		s := &start{Request: Request{Experiment: exp, Plan: plan.Plan{Choices: []plan.Choice{{Provider: "fake"}}}}, Provisioner: Provisioner{
 			Driver: fake, Ledger: fake, Now: time.Now, Native: func(string) bool { return false },
 			Observer: Observer{Provider: func(context.Context, string) (sdk.Provider, error) { return fake, nil }, Record: fake.Get},
@@ -87,10 +94,10 @@ func TestFailedStartEndsTheMachine(t *testing.T) {
 				return Machine{}, broken
 			},
 		}}
-		if err := s.run(ctx); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if err := s.run(ctx); err == nil || !strings.Contains(err.Error(), c.want) || !c.full && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
-		} else if c.state != "" && errdefs.KindOf(err) != errdefs.KindProvider {
-			t.Errorf("%s: %s", name, errdefs.KindOf(err))
+		} else if kind := errdefs.KindOf(err); c.full && kind != errdefs.KindConfig || c.state != "" && !c.full && kind != errdefs.KindProvider {
+			t.Errorf("%s: %s", name, kind)
 		}
 		if !slices.Equal(fake.ended, c.ended) {
 			t.Errorf("%s: ended for %q", name, fake.ended)

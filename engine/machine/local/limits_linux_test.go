@@ -38,10 +38,13 @@ print(subprocess.run([sys.executable, "-c", "x = bytearray(1 << 30); x[::4096] =
 			for _, pid := range processesWith(pl.base + "#limits") {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
-			if o := pl.await(b.handle, sdk.Failed); !strings.HasPrefix(o.Message, MemoryFull) {
+			if o := pl.await(b.handle, sdk.Failed); !strings.HasPrefix(o.Message, "processes of it were killed as its memory was full; ") || !pl.p.MemoryFull(b.handle) {
 				t.Errorf("it died after that: %+v", o)
 			}
 			b.down()
+			if pl.p.MemoryFull(b.handle) || pl.p.MemoryFull("../limits") {
+				t.Error("a machine that is not there has had its memory full")
+			}
 			for _, dir := range append([]string{n.Limits.Unified}, n.Limits.Folders["memory"], n.Limits.Folders["cpu"]) {
 				if _, err := os.Stat(dir); dir != "" && err == nil {
 					t.Errorf("%s is left", dir)

@@ -20,8 +20,19 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// MemoryFull begins the message of a machine that failed after that.
-const MemoryFull = "processes of it were killed as its memory was full"
+// Limits is what the provider of this computer's machines knows of their limits.
+type Limits interface {
+	// MemoryFull is whether processes of a machine were killed because its memory was full.
+	MemoryFull(handle string) bool
+}
+
+func (p *provider) MemoryFull(handle string) bool {
+	if !validHandle(handle) {
+		return false
+	}
+	n, err := p.folder(handle).read()
+	return err == nil && n != nil && n.Limits.Full()
+}
 
 // Observe looks at processes and sockets. It mends what a machine is reached by and what
 // ends it, and changes nothing else: the short name of its socket, its gate, a parking that
@@ -68,7 +79,7 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 			p.trials.forget(n.Isolation) // the reason may be that it no longer works here
 		}
 		if o.State == sdk.Failed && n.Limits.Full() {
-			o.Message = MemoryFull + "; " + o.Message
+			o.Message = "processes of it were killed as its memory was full; " + o.Message
 		}
 		return o
 	}

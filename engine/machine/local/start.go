@@ -199,7 +199,7 @@ func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
 		spec.Dir = f.path("workspace")
 		return isolation.Command(isolation.None, spec)
 	}
-	spec.Dir, spec.Mounts = "/workspace", append(spec.Mounts, p.mounts(f, n.Spec.Mounts)...)
+	spec.Dir, spec.Mounts = "/workspace", append(spec.Mounts, mounts(f, p.ArtifactsDir, n.Spec.Mounts)...)
 	if n.Isolation == isolation.Bubblewrap {
 		if spec.Status, err = os.OpenFile(f.path("status"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 			return nil, err
@@ -217,13 +217,13 @@ func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-func (p *provider) mounts(f folder, asked []sdk.Mount) []sdk.Mount {
+func mounts(f folder, artifactsDir string, asked []sdk.Mount) []sdk.Mount {
 	var out []sdk.Mount
 	for inside, dir := range writable {
 		out = append(out, sdk.Mount{Source: f.path(dir), Target: inside, Writable: true})
 	}
-	if info, err := os.Stat(p.ArtifactsDir); p.ArtifactsDir != "" && err == nil && info.IsDir() {
-		out = append(out, sdk.Mount{Source: p.ArtifactsDir, Target: artifacts})
+	if info, err := os.Stat(artifactsDir); artifactsDir != "" && err == nil && info.IsDir() {
+		out = append(out, sdk.Mount{Source: artifactsDir, Target: artifacts})
 	}
 	// An outer folder must be mounted before one in it.
 	out = append(out, asked...)

@@ -1,0 +1,205 @@
+package start_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/blinding"
+	"github.com/seer-engine/seer/engine/build"
+	"github.com/seer-engine/seer/engine/checkpoint"
+	"github.com/seer-engine/seer/engine/enginetest"
+	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/image"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/models"
+	"github.com/seer-engine/seer/engine/paths"
+	"github.com/seer-engine/seer/engine/plugin/registry"
+	"github.com/seer-engine/seer/engine/provision"
+	"github.com/seer-engine/seer/engine/pyenv"
+	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/start"
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/engine/trust"
+	"github.com/seer-engine/seer/engine/trust/effects"
+	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// rig is a starter with a cloud in memory, and what happened, in order.
+type rig struct {
+	*start.Starter
+	cloud     *enginetest.Provider
+	snapshots *snapshot.Store
+	dir       string // of the experiment
+	happened  []string
+	answer    trust.Answer
+}
+
+func (r *rig) note(what string) { r.happened = append(r.happened, what) }
+
+// Resolve is that of a source of models at which nobody answers.
+func (r *rig) Resolve(context.Context, sdk.ModelRef) (sdk.ResolvedModel, error) {
+	r.note("a model is looked for")
+	return sdk.ResolvedModel{}, sdk.Errorf(sdk.Unavailable, "the source does not answer")
+}
+
+func (r *rig) Locate(context.Context, sdk.FileRef) (sdk.Location, error) {
+	return sdk.Location{}, errors.New("no file is located")
+}
+
+func (r *rig) ask(context.Context, trust.Effects) (trust.Answer, error) {
+	r.note("the user is asked")
+	return r.answer, nil
+}
+
+// progress notes the events that say where a start is.
+func (r *rig) progress(ev event.Event) {
+	switch ev.Data.(type) {
+	case event.PreflightStarted:
+		r.note("checking")
+	case event.SandboxReady:
+		r.note("ready")
+	}
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{dir: t.TempDir(), answer: trust.Once, snapshots: &snapshot.Store{Dir: t.TempDir()}}
+	r.cloud = enginetest.NewProvider("cloud", machine.SystemClock{}, enginetest.Script{CostPerHour: 1, PollSeconds: 0.01})
+	base := testkit.ShortDir(t)
+	getenv := func(name string) string {
+		return map[string]string{"HOME": base, "PATH": os.Getenv("PATH"), "CLOUD_TOKEN": "a-secret-value"}[name]
+	}
+	lookup := func(name string) (string, bool) { value := getenv(name); return value, value != "" }
+	logger := hclog.NewNullLogger()
+	artifacts := t.TempDir()
+	for _, name := range []string{"linux-amd64", runtime.GOOS + "-" + runtime.GOARCH} {
+		testkit.WriteFile(t, filepath.Join(artifacts, "seer-runtime-"+name), "a program")
+	}
+	store, err := state.Open(state.Options{Getenv: getenv, RuntimeDir: filepath.Join(base, "r")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	where, err := paths.New(paths.Options{Getenv: getenv, ArtifactsDir: artifacts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := machine.OpenLedger(t.TempDir(), machine.SystemClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noLocal := func() (sdk.Provider, error) { return nil, errors.New("no machine of this computer") }
+	plugins := registry.New(registry.Options{
+		State: store, Paths: where, LookupEnv: lookup, Now: time.Now, Logger: logger, Local: noLocal, Records: ledger.List,
+		Providers: map[string]sdk.Provider{"cloud": r.cloud}, Fetchers: map[string]sdk.Fetcher{"silent": r},
+	})
+	driver := machine.NewDriver(machine.Options{
+		Ledger: ledger, Providers: plugins.Provider, Account: plugins.Account, Late: plugins.Late, Clock: machine.SystemClock{}, Logger: logger,
+	})
+	python := pyenv.New(pyenv.Options{Store: store, Getenv: getenv, Logger: logger})
+	builder := &build.Builder{Store: store, Now: time.Now, Getenv: getenv, Python: python}
+	connect := func(machine.Record) (provision.Machine, error) {
+		r.note("it is connected to")
+		return provision.Machine{}, errors.New("no way to it")
+	}
+	r.Starter = &start.Starter{
+		Plugins: plugins, Store: store, Paths: where, Python: python, Ledger: ledger, Builder: builder,
+		Guard: &effects.Guard{
+			Ask: r.ask, Store: func() (trust.Store, error) { return trust.OpenStore(store, time.Now) },
+			Finder: effects.Finder{Getenv: getenv, Plugins: plugins, PipSettings: builder.Settings, NeedsLogin: func(string) bool { return false }},
+		},
+		Logins: &image.Logins{}, Copies: blinding.Copies{Store: store, Now: time.Now},
+		Manifests: models.Manifests{Dir: func() (string, error) { return store.Dir("models") }},
+		Offers:    driver.Offers, Local: noLocal, Snapshots: func() (*snapshot.Store, error) { return r.snapshots, nil },
+		Provisioner: provision.Provisioner{
+			Driver: driver, Ledger: ledger, Connect: connect, Observer: provision.Observer{Provider: plugins.Provider, Record: ledger.Get},
+			Native: plugins.Native, RuntimeBinary: where.RuntimeBinary, Now: time.Now,
+		},
+		Checkpointer: checkpoint.Checkpointer{Store: store, Local: noLocal, LocalReplaced: func() bool { return false }, Ledger: ledger, Driver: driver, Now: time.Now},
+		PruneDaily:   func(context.Context) { r.note("the cache is pruned") },
+		LookupEnv:    lookup, Now: time.Now, Logger: logger,
+	}
+	return r
+}
+
+// experiment is a file of the given fields on the cloud.
+func (r *rig) experiment(t *testing.T, fields string) *experiment.Experiment {
+	t.Helper()
+	file := testkit.WriteFile(t, filepath.Join(r.dir, "seer.yaml"), "name: test\nsandbox:\n  provider: cloud\n  timeout: 10m\n"+fields)
+	exp, err := experiment.Load(file, experiment.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exp
+}
+
+// save makes a snapshot.
+func (r *rig) save(t *testing.T, name string, kind snapshot.Kind) snapshot.Snapshot {
+	t.Helper()
+	source := snapshot.Source{Name: "files/a", Opaque: true, Open: func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("text")), nil
+	}}
+	saved, err := r.snapshots.Save(t.Context(), snapshot.Meta{Name: name, Kind: kind}, []snapshot.Source{source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saved
+}
+
+// TestNothingIsRented when a start fails before it: each kind of failure is found in its
+// turn, and none later than it can be.
+func TestNothingIsRented(t *testing.T) {
+	t.Parallel()
+	const model = "  models: [silent:m]\n"
+	stop := errors.New("stopped after the confirmation")
+	for name, c := range map[string]struct {
+		fields  string
+		options start.Options
+		change  func(*testing.T, *rig)
+		kind    errdefs.Kind
+		want    string
+		happens []string
+	}{
+		"a secret is missing":         {fields: "  secrets: [NOT_SET]\n", kind: errdefs.KindConfig, want: "NOT_SET", happens: []string{"checking"}},
+		"no runtime for the machine":  {change: func(_ *testing.T, r *rig) { r.Paths.Artifacts += "/none" }, kind: errdefs.KindProvider, want: "the runtime for linux/amd64 is missing", happens: []string{"checking"}},
+		"the user says no":            {fields: "  secrets: [CLOUD_TOKEN]\n" + model, change: func(_ *testing.T, r *rig) { r.answer = trust.No }, kind: errdefs.KindTrust, want: "CLOUD_TOKEN", happens: []string{"checking", "the user is asked"}},
+		"the caller stops":            {fields: model, options: start.Options{Confirmed: func() error { return stop }}, want: stop.Error(), happens: []string{"checking", "the user is asked"}},
+		"a model cannot be found":     {fields: model, kind: errdefs.KindConfig, want: "the source does not answer", happens: []string{"checking", "the user is asked", "a model is looked for"}},
+		"there is no such snapshot":   {options: start.Options{Snapshot: "none"}, kind: errdefs.KindNotFound, want: "none"},
+		"the snapshot is damaged":     {options: start.Options{Snapshot: "saved"}, change: damage, want: "saved"},
+		"processes are of this computer": {options: start.Options{Snapshot: "saved"}, change: func(t *testing.T, r *rig) { r.save(t, "saved", snapshot.Memory) },
+			kind: errdefs.KindProvider, want: "no machine of this computer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			exp := r.experiment(t, c.fields)
+			if c.change != nil {
+				c.change(t, r)
+			}
+			c.options.Progress = r.progress
+			_, err := r.Start(t.Context(), exp, c.options)
+			if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != "" && errdefs.KindOf(err) != c.kind {
+				t.Errorf("%s: %v", errdefs.KindOf(err), err)
+			}
+			if !slices.Equal(r.happened, c.happens) {
+				t.Errorf("happened: %q", r.happened)
+			}
+			if n := r.cloud.Calls(enginetest.OpCreate); n > 0 {
+				t.Errorf("%d machines were asked for", n)
+			}
+		})
+	}
+}
