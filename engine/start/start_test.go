@@ -1,7 +1,6 @@
 package start_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,12 +17,14 @@ import (
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/checkpoint"
+	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/models"
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/registry"
@@ -53,7 +54,7 @@ func (r *rig) note(what string) { r.happened = append(r.happened, what) }
 // Resolve is that of a source of models at which nobody answers.
 func (r *rig) Resolve(context.Context, sdk.ModelRef) (sdk.ResolvedModel, error) {
 	r.note("a model is looked for")
-	return sdk.ResolvedModel{}, sdk.Errorf(sdk.Unavailable, "the source does not answer")
+	return sdk.ResolvedModel{}, sdk.Errorf(sdk.NotFound, "the source has no such model")
 }
 
 func (r *rig) Locate(context.Context, sdk.FileRef) (sdk.Location, error) {
@@ -101,9 +102,11 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noLocal := func() (sdk.Provider, error) { return nil, errors.New("no machine of this computer") }
+	here := func() (sdk.Provider, error) {
+		return enginetest.NewProvider(local.Name, machine.SystemClock{}, enginetest.Script{}), nil
+	}
 	plugins := registry.New(registry.Options{
-		State: store, Paths: where, LookupEnv: lookup, Now: time.Now, Logger: logger, Local: noLocal, Records: ledger.List,
+		State: store, Paths: where, LookupEnv: lookup, Now: time.Now, Logger: logger, Local: here, Records: ledger.List,
 		Providers: map[string]sdk.Provider{"cloud": r.cloud}, Fetchers: map[string]sdk.Fetcher{"silent": r},
 	})
 	driver := machine.NewDriver(machine.Options{
@@ -119,16 +122,16 @@ func newRig(t *testing.T) *rig {
 		Plugins: plugins, Store: store, Paths: where, Python: python, Ledger: ledger, Builder: builder,
 		Guard: &effects.Guard{
 			Ask: r.ask, Store: func() (trust.Store, error) { return trust.OpenStore(store, time.Now) },
-			Finder: effects.Finder{Getenv: getenv, Plugins: plugins, PipSettings: builder.Settings, NeedsLogin: func(string) bool { return false }},
+			Finder: effects.Finder{Getenv: getenv, Plugins: plugins, PipSettings: builder.Settings, NeedsLogin: func(context.Context, string) (string, error) { return "", nil }},
 		},
 		Logins: &image.Logins{}, Copies: blinding.Copies{Store: store, Now: time.Now},
-		Manifests: models.Manifests{Dir: func() (string, error) { return store.Dir("models") }},
-		Offers:    driver.Offers, Local: noLocal, Snapshots: func() (*snapshot.Store, error) { return r.snapshots, nil },
+		Manifests:  models.Manifests{Dir: func() (string, error) { return store.Dir("models") }},
+		CodeServer: codeserver.Finder{Getenv: getenv}, Offers: driver.Offers, Local: here, Snapshots: func() (*snapshot.Store, error) { return r.snapshots, nil },
 		Provisioner: provision.Provisioner{
 			Driver: driver, Ledger: ledger, Connect: connect, Observer: provision.Observer{Provider: plugins.Provider, Record: ledger.Get},
 			Native: plugins.Native, RuntimeBinary: where.RuntimeBinary, Now: time.Now,
 		},
-		Checkpointer: checkpoint.Checkpointer{Store: store, Local: noLocal, LocalReplaced: func() bool { return false }, Ledger: ledger, Driver: driver, Now: time.Now},
+		Checkpointer: checkpoint.Checkpointer{Store: store, Local: here, LocalReplaced: func() bool { return false }, Ledger: ledger, Driver: driver, Now: time.Now},
 		PruneDaily:   func(context.Context) { r.note("the cache is pruned") },
 		LookupEnv:    lookup, Now: time.Now, Logger: logger,
 	}
@@ -139,7 +142,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) experiment(t *testing.T, fields string) *experiment.Experiment {
 	t.Helper()
 	file := testkit.WriteFile(t, filepath.Join(r.dir, "seer.yaml"), "name: test\nsandbox:\n  provider: cloud\n  timeout: 10m\n"+fields)
-	exp, err := experiment.Load(file, experiment.LoadOptions{})
+	exp, err := experiment.Load(t.Context(), file, experiment.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +166,7 @@ func (r *rig) save(t *testing.T, name string, kind snapshot.Kind) snapshot.Snaps
 // turn, and none later than it can be.
 func TestNothingIsRented(t *testing.T) {
 	t.Parallel()
-	const model = "  models: [silent:m]\n"
+	const secret, model = "  secrets: [CLOUD_TOKEN]\n", "  models: [silent:m]\n"
 	stop := errors.New("stopped after the confirmation")
 	for name, c := range map[string]struct {
 		fields  string
@@ -173,15 +176,15 @@ func TestNothingIsRented(t *testing.T) {
 		want    string
 		happens []string
 	}{
-		"a secret is missing":         {fields: "  secrets: [NOT_SET]\n", kind: errdefs.KindConfig, want: "NOT_SET", happens: []string{"checking"}},
-		"no runtime for the machine":  {change: func(_ *testing.T, r *rig) { r.Paths.Artifacts += "/none" }, kind: errdefs.KindProvider, want: "the runtime for linux/amd64 is missing", happens: []string{"checking"}},
-		"the user says no":            {fields: "  secrets: [CLOUD_TOKEN]\n" + model, change: func(_ *testing.T, r *rig) { r.answer = trust.No }, kind: errdefs.KindTrust, want: "CLOUD_TOKEN", happens: []string{"checking", "the user is asked"}},
-		"the caller stops":            {fields: model, options: start.Options{Confirmed: func() error { return stop }}, want: stop.Error(), happens: []string{"checking", "the user is asked"}},
-		"a model cannot be found":     {fields: model, kind: errdefs.KindConfig, want: "the source does not answer", happens: []string{"checking", "the user is asked", "a model is looked for"}},
-		"there is no such snapshot":   {options: start.Options{Snapshot: "none"}, kind: errdefs.KindNotFound, want: "none"},
-		"the snapshot is damaged":     {options: start.Options{Snapshot: "saved"}, change: damage, want: "saved"},
-		"processes are of this computer": {options: start.Options{Snapshot: "saved"}, change: func(t *testing.T, r *rig) { r.save(t, "saved", snapshot.Memory) },
-			kind: errdefs.KindProvider, want: "no machine of this computer"},
+		"a secret is missing":        {fields: "  secrets: [NOT_SET]\n", kind: errdefs.KindConfig, want: "NOT_SET", happens: []string{"checking"}},
+		"no runtime for the machine": {change: func(_ *testing.T, r *rig) { r.Paths.Artifacts += "/none" }, kind: errdefs.KindProvider, want: "the runtime for linux/amd64 is missing", happens: []string{"checking"}},
+		"the user says no":           {fields: secret + model, change: func(_ *testing.T, r *rig) { r.answer = trust.No }, kind: errdefs.KindUntrusted, want: "CLOUD_TOKEN", happens: []string{"checking", "the user is asked"}},
+		"the caller stops":           {fields: secret + model, options: start.Options{Confirmed: func() error { return stop }}, want: stop.Error(), happens: []string{"checking", "the user is asked"}},
+		"a model cannot be found":    {fields: secret + model, kind: errdefs.KindNotFound, want: "the source has no such model", happens: []string{"checking", "the user is asked", "a model is looked for"}},
+		"there is no such snapshot":  {options: start.Options{Snapshot: "none"}, kind: errdefs.KindNotFound, want: "none"},
+		"the snapshot is damaged":    {options: start.Options{Snapshot: "saved"}, change: damage, want: "saved"},
+		"processes that nobody signed": {options: start.Options{Snapshot: "saved"}, change: func(t *testing.T, r *rig) { r.save(t, "saved", snapshot.Memory) },
+			kind: errdefs.KindUntrusted, want: "it is not signed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -201,5 +204,66 @@ func TestNothingIsRented(t *testing.T) {
 				t.Errorf("%d machines were asked for", n)
 			}
 		})
+	}
+}
+
+// damage makes the snapshot "saved" and then removes what describes it.
+func damage(t *testing.T, r *rig) {
+	saved := r.save(t, "saved", snapshot.FileSystem)
+	if err := os.Remove(filepath.Join(r.snapshots.Dir, "blobs", strings.TrimPrefix(saved.ID, "sha256:"))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRentedMachineIsEnded when the start fails after it was rented, and nothing is done that
+// follows a start that has succeeded.
+func TestRentedMachineIsEnded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.Start(t.Context(), r.experiment(t, ""), start.Options{Progress: r.progress, Name: "box"})
+	if errdefs.KindOf(err) != errdefs.KindProvider || !strings.Contains(err.Error(), "no way to it") {
+		t.Errorf("%s: %v", errdefs.KindOf(err), err)
+	}
+	if want := []string{"checking", "it is connected to"}; !slices.Equal(r.happened, want) {
+		t.Errorf("happened: %q", r.happened)
+	}
+	if live := r.cloud.Live(); r.cloud.Calls(enginetest.OpCreate) == 0 || len(live) > 0 {
+		t.Errorf("it asked for %d machines, and left %+v", r.cloud.Calls(enginetest.OpCreate), live)
+	}
+}
+
+// TestPlanMakesNothing, and offline it asks nobody.
+func TestPlanMakesNothing(t *testing.T) {
+	t.Parallel()
+	for _, offline := range []bool{false, true} {
+		r := newRig(t)
+		p, err := r.Plan(t.Context(), r.experiment(t, "  secrets: [CLOUD_TOKEN]\n"), start.CheckOptions{Offline: offline})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Effects == nil || len(p.Effects.Outside) == 0 {
+			t.Errorf("the effects: %+v", p.Effects)
+		}
+		if asked := r.cloud.Calls(enginetest.OpOffers) > 0; asked == offline {
+			t.Errorf("offline %v: the provider was asked for offers %d times", offline, r.cloud.Calls(enginetest.OpOffers))
+		}
+		if len(r.happened) > 0 || r.cloud.Calls(enginetest.OpCreate) > 0 {
+			t.Errorf("happened: %q", r.happened)
+		}
+	}
+}
+
+// TestCheckReports all mistakes at once, and none of them is an error of the check itself.
+func TestCheckReports(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	report, err := r.Check(t.Context(), r.experiment(t, "  secrets: [NOT_SET]\n  local_dirs: [[./nowhere, /workspace/data]]\n"), start.CheckOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"NOT_SET", "nowhere"} {
+		if report.Err() == nil || !strings.Contains(report.Err().Error(), want) {
+			t.Errorf("no %s: %v", want, report.Err())
+		}
 	}
 }
