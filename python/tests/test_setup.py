@@ -13,14 +13,14 @@ from seer.environment import (
     GPUConfig,
     ModelConfig,
     RepoConfig,
-    SandboxConfig,
-    VolumeConfig,
     setup_environment,
 )
-from support import Case, config, states
+from support import Case, states
 
 # Of the sandboxes: nothing has to be installed for a notebook.
 os.environ["SEER_PYTHON"] = os.environ["SEER_TEST_JUPYTER"]
+
+SMALL = {"provider": "local", "execution_mode": None, "timeout": 600}
 
 
 class TestLoadConfig(Case):
@@ -61,7 +61,7 @@ class TestLoadConfig(Case):
         """)
         config = load_config(str(file))
         self.assertEqual((config.gpu, config.image.base), (GPUConfig(None, 1, False), "python:3.12-slim"))
-        self.assertEqual((config.sandbox.timeout, config.sandbox.provider, config.sandbox.network), (600, "local", "open"))
+        self.assertEqual([config.sandbox[k] for k in ("timeout", "provider", "network")], [600, "local", "open"])
         self.assertEqual(config.others["serve"][0]["file"], "interface.py")
         made = config.sandbox_config()
         self.assertEqual([v.name for v in made.volumes], ["weights"])
@@ -78,10 +78,12 @@ class TestLoadConfig(Case):
             load_config(self.dir / "none.yaml")
         with self.assertRaisesRegex(ConfigError, "GPUConfig.gpu_typ: unknown field; did you mean gpu_type"):
             GPUConfig(gpu_typ="A100")
-        twice = ExperimentConfig(sandbox=SandboxConfig(gpu="A100", models=["org/m"], volumes=[VolumeConfig("a", "/a")]))
+        twice = ExperimentConfig(sandbox={"gpu": "A100", "models": ["org/m"], "timeout": 600})
         with self.assertRaises(ConfigError) as caught:
             setup_environment(twice)
         self.assertEqual([p.field for p in caught.exception.problems], ["sandbox.gpu", "sandbox.models"])
+        with self.assertRaisesRegex(ConfigError, "SandboxConfig.time_out: unknown field; did you mean timeout"):
+            setup_environment(ExperimentConfig(sandbox={"time_out": 1}))
 
 
 class TestSetup(Case):
@@ -91,7 +93,7 @@ class TestSetup(Case):
         (model / "notes.txt").write_text("not a model that could be loaded")
         file = self.write("config.yaml", "name: staged\nmodels: [./tiny]\n")
         experiment = load_config(file)
-        experiment.sandbox.provider, experiment.sandbox.timeout = "local", 600
+        experiment.sandbox.update(provider="local", timeout=600)
         handle = setup_environment(experiment)
         self.addCleanup(handle.sandbox.terminate)
         self.assertEqual((handle.sandbox.sandbox_id, handle.status), (handle.sandbox_id, "running"))
@@ -115,9 +117,9 @@ class TestSetup(Case):
 
     def test_in_a_running_loop(self):
         async def main():
-            experiment = ExperimentConfig(models=[], sandbox=config())
+            experiment = ExperimentConfig(models=[], sandbox=SMALL)
             with self.assertRaisesRegex(ConfigError, "there is no `"):
-                await setup_environment.aio(ExperimentConfig(models=[ModelConfig("./none")], sandbox=config()))
+                await setup_environment.aio(ExperimentConfig(models=[ModelConfig("./none")], sandbox=SMALL))
             handle = setup_environment(experiment)
             self.assertIsNone(handle.jupyter_url)
             await handle._client.terminate_sandbox.aio(handle.sandbox_id)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from .._engine import blocking, engine
-from ..environment.config import DatasetConfig, ExecutionMode, ImageConfig, ModelConfig, RepoConfig, SandboxConfig, VolumeConfig
+from ..environment.config import DatasetConfig, ExecutionMode, ImageConfig, ModelConfig, RepoConfig, VolumeConfig
 from ..environment.experiment import MODEL_VOLUME, ExperimentConfig, GPUConfig
 
 _ITEMS = {"models": ModelConfig, "datasets": DatasetConfig, "repos": RepoConfig, "volumes": VolumeConfig}
@@ -25,25 +25,27 @@ async def load_config(path: Union[str, Path]) -> ExperimentConfig:
     file = os.path.abspath(path)
     got = (await engine().call("experiment.load", {"file": file}))["experiment"]
     sandbox = _sandbox(got.pop("sandbox", {}))
-    gpu = GPUConfig(sandbox.gpu, sandbox.gpu_count, MODEL_VOLUME in sandbox.volumes)
-    config = ExperimentConfig(
-        name=got.pop("name", ""), gpu=gpu, image=sandbox.image, models=sandbox.models, github_repos=sandbox.repos,
-        sandbox=sandbox, base_dir=os.path.dirname(file), others=got,
+    volumes = sandbox.pop("volumes", [])
+    gpu = GPUConfig(sandbox.pop("gpu", None), sandbox.pop("gpu_count", None), MODEL_VOLUME in volumes)
+    if others := [v for v in volumes if v != MODEL_VOLUME]:
+        sandbox["volumes"] = others
+    return ExperimentConfig(
+        name=got.pop("name", ""), gpu=gpu, image=sandbox.pop("image", None), models=sandbox.pop("models", []),
+        github_repos=sandbox.pop("repos", []), sandbox=sandbox, base_dir=os.path.dirname(file), others=got,
     )
-    sandbox.volumes = [v for v in sandbox.volumes if v != MODEL_VOLUME]
-    # Each field has one place.
-    sandbox.gpu, sandbox.gpu_count, sandbox.image, sandbox.models, sandbox.repos = None, None, None, [], []
-    return config
 
 
-def _sandbox(values: dict[str, Any]) -> SandboxConfig:
+def _sandbox(values: dict[str, Any]) -> dict[str, Any]:
+    """The fields as SandboxConfig has them."""
     values = {k: v for k, v in values.items() if v is not None}
     for key, kind in _ITEMS.items():
-        values[key] = [kind(**item) if isinstance(item, dict) else item for item in values.get(key, ())]
+        if key in values:
+            values[key] = [kind(**item) if isinstance(item, dict) else item for item in values[key]]
     for key in _ONE:
         if isinstance(values.get(key), list) and len(values[key]) == 1:
             values[key] = values[key][0]
     if "image" in values:
         values["image"] = ImageConfig(**values["image"])
     mode = values.get("execution_mode")
-    return SandboxConfig(**{**values, "execution_mode": ExecutionMode(mode) if mode else None})
+    values["execution_mode"] = ExecutionMode(mode) if mode else None
+    return values

@@ -4,7 +4,7 @@ sandbox as a stage of its own."""
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 from .._engine import blocking
@@ -31,8 +31,7 @@ class GPUConfig:
 class ExperimentConfig:
     """An experiment: its name, and the sandbox that it needs.
 
-    ``sandbox`` has the fields that are not here, such as ``timeout``; its ``gpu``, ``image``,
-    ``models`` and ``repos`` must not be set.
+    ``sandbox`` has the other fields of SandboxConfig, such as ``{"timeout": 600}``.
     """
 
     name: str = ""
@@ -40,7 +39,7 @@ class ExperimentConfig:
     image: Union[ImageConfig, str, None] = None
     models: list[Union[ModelConfig, str]] = field(default_factory=list)
     github_repos: list[Union[RepoConfig, str]] = field(default_factory=list)
-    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+    sandbox: dict[str, Any] = field(default_factory=dict)
     base_dir: Optional[PathLike] = None  #: where relative paths begin; None is the working folder
     others: dict[str, Any] = field(default_factory=dict)  #: serve, workspace and agent of a file
 
@@ -52,13 +51,15 @@ class ExperimentConfig:
             "image": ("image", self.image), "models": ("models", self.models), "repos": ("github_repos", self.github_repos),
         }
         twice = [
-            Problem(f"sandbox.{key}", "is not set here", f"set {name} of the ExperimentConfig")
-            for key, (name, _) in here.items() if getattr(self.sandbox, key) not in (None, [])
+            Problem(f"sandbox.{key}", "has a place of its own", f"set {name} of the ExperimentConfig")
+            for key, (name, _) in here.items() if key in self.sandbox
         ]
         if twice:
             raise ConfigError("", twice)
-        volumes = [*self.sandbox.volumes, *([MODEL_VOLUME] if gpu.use_model_volumes else [])]
-        return replace(self.sandbox, volumes=volumes, **{key: value for key, (_, value) in here.items()})
+        config = SandboxConfig(**self.sandbox, **{key: value for key, (_, value) in here.items()})
+        if gpu.use_model_volumes:
+            config.volumes = [*config.volumes, MODEL_VOLUME]
+        return config
 
 
 class EnvironmentClient:
