@@ -39,6 +39,15 @@ type AgentStarted struct {
 // Meta implements [Data].
 func (AgentStarted) Meta() Meta { return Meta{"agent.started", KindStep} }
 
+// AgentErrorOutput is a line that the agent has printed to its standard error. What it prints to
+// its standard output is agent.output.
+type AgentErrorOutput struct {
+	Line string `json:"line" jsonschema:"without its end; not sanitized"`
+}
+
+// Meta implements [Data].
+func (AgentErrorOutput) Meta() Meta { return Meta{"agent.error_output", KindOutput} }
+
 // AgentFinished says that the agent has ended by itself.
 type AgentFinished struct {
 	ExitCode int `json:"exit_code"`

@@ -41,6 +41,7 @@ type Server struct {
 	mu    sync.Mutex
 	open  map[string]*engine.Sandbox // by ID
 	owned map[string]bool            // is terminated with the client
+	sent  map[string]window          // by stream
 
 	push *jrpc2.Server
 }
@@ -49,6 +50,7 @@ type Server struct {
 // has started and not detached.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	s.open, s.owned = map[string]*engine.Sandbox{}, map[string]bool{}
+	s.sent = map[string]window{}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.push = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
@@ -68,6 +70,8 @@ func Methods() map[string][2]any {
 		"initialize":        {InitializeParams{}, InitializeResult{}},
 		"cancel":            {CancelParams{}, None{}},
 		"experiment.load":   {LoadParams{}, LoadResult{}},
+		"agent.acknowledge": {AcknowledgeParams{}, None{}},
+		"agent.run":         {AgentParams{}, AgentResult{}},
 		"sandbox.start":     {StartParams{}, engine.Info{}},
 		"sandbox.open":      {Ref{}, engine.Info{}},
 		"sandbox.list":      {None{}, ListResult{}},
@@ -92,6 +96,8 @@ func (s *Server) methods() handler.Map {
 		"initialize":        method(s.initialize),
 		"cancel":            method(s.cancel),
 		"experiment.load":   method(s.load),
+		"agent.acknowledge": method(s.acknowledge),
+		"agent.run":         method(s.agent),
 		"sandbox.start":     method(s.start),
 		"sandbox.open":      method(s.info),
 		"sandbox.list":      method(s.list),

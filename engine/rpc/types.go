@@ -122,6 +122,26 @@ type ServeResult struct {
 	MCPServers map[string]sdk.MCPServer `json:"mcp_servers,omitempty"`
 }
 
+// AgentParams say which agent works where.
+type AgentParams struct {
+	Agent      map[string]any            `json:"agent" jsonschema:"fields of agent in an experiment, with its command"`
+	Dir        string                    `json:"dir" jsonschema:"absolute folder in which the agent works"`
+	MCPServers map[string]map[string]any `json:"mcp_servers,omitempty" jsonschema:"entries of mcpServers"`
+	Env        map[string]string         `json:"env,omitempty"`
+	Stream     string                    `json:"stream,omitempty" jsonschema:"a name of the client's for the output, of which 1000 lines at most are then sent before it acknowledges some"`
+}
+
+// AgentResult is how an agent ended. One that failed is no error.
+type AgentResult struct {
+	ExitCode int `json:"exit_code" jsonschema:"128 and its number for a signal"`
+}
+
+// AcknowledgeParams say how much output was used.
+type AcknowledgeParams struct {
+	Stream string `json:"stream"`
+	Lines  int    `json:"lines" jsonschema:"since the last acknowledgement"`
+}
+
 // SaveParams say how a snapshot is made.
 type SaveParams struct {
 	Sandbox     string `json:"sandbox"`

@@ -216,7 +216,7 @@ func (a *agentSetup) spec(exp *experiment.Experiment) isolation.Spec {
 		Network: exp.Agent.Network == "open", Hostname: "agent", DieWithParent: true,
 	}
 	if a.confined() {
-		spec.Mounts = append([]sdk.Mount{{Source: exp.Workspace.Dir, Target: insideWorkspace, Writable: true}}, a.mounts...)
+		spec.Mounts = append([]sdk.Mount{{Source: exp.Workspace.Dir, Target: a.workspace, Writable: true}}, a.mounts...)
 		spec.ReadOnly, spec.Places, spec.HostSockets = a.python.Paths, a.places, true
 		spec.Nested, spec.TmpfsSize = exp.Agent.Nested, a.limits.Memory/4
 	}

@@ -22,6 +22,11 @@ func (r *runner) folders() (err error) {
 	if r.results, err = openResults(r.exp.Outputs, r.opts.through); err != nil {
 		return err
 	}
+	return r.openSpace()
+}
+
+// openSpace opens and locks the agent's folder.
+func (r *runner) openSpace() error {
 	records, err := r.engine.SurfaceRecords()
 	if err != nil {
 		return err

@@ -120,7 +120,7 @@ var allowed = map[string][]string{
 	"engine/record":  {"sdk", "engine/client", "engine/protocol", "engine/protocol/journal", "engine/plainfile", "engine/protocol/value"},
 	"engine/run": {"sdk", "engine", "engine/event", "engine/state", "engine/record", "engine/experiment", "engine/isolation", "engine/isolation/cgroup",
 		"engine/isolation/filebits", "engine/client", "engine/protocol", "engine/namesearch", "engine/notebook", "engine/surface", "engine/plan", "engine/preflight", "engine/sanitize", "engine/workspace", "engine/collect", "engine/plainfile", "engine/trust"},
-	"engine/rpc":              {"sdk", "engine", "engine/event", "engine/event/eventtext", "engine/experiment", "engine/inventory", "engine/newsession", "engine/protocol", "engine/remedy", "engine/surface", "engine/workspace"},
+	"engine/rpc":              {"sdk", "engine", "engine/event", "engine/event/eventtext", "engine/experiment", "engine/inventory", "engine/newsession", "engine/protocol", "engine/remedy", "engine/run", "engine/surface", "engine/workspace"},
 	"python":                  {},
 	"engine/mcp":              {"sdk", "engine/client", "engine/protocol", "engine/protocol/value", "engine/mcp/internal/..."},
 	"engine/mcp/internal/...": {"internal/spelling", "engine/mcp/internal/...", "engine/protocol", "engine/sanitize"},

@@ -84,6 +84,7 @@ var sentences = map[string]string{
 	"agent.command":        `the agent's command is {{range $i, $word := .Command}}{{if $i}} {{end}}{{quoted $word}}{{end}}`,
 	"agent.replay_started": `replaying {{.Folder}}: running the agent, isolation {{.Isolation}}`,
 	"agent.started":        agentStarted,
+	"agent.error_output":   `{{.Line}}`,
 	"agent.finished":       `the agent has finished with exit code {{.ExitCode}}`,
 	"agent.warning":        `{{.Message}}`,
 

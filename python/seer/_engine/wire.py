@@ -12,6 +12,23 @@ from typing_extensions import NotRequired
 from .process import Event
 
 
+class AcknowledgeParams(TypedDict):
+    lines: int
+    stream: str
+
+
+class AgentParams(TypedDict):
+    agent: dict[str, Any]
+    dir: str
+    env: NotRequired[dict[str, str]]
+    mcp_servers: NotRequired[dict[str, dict[str, Any]]]
+    stream: NotRequired[str]
+
+
+class AgentResult(TypedDict):
+    exit_code: int
+
+
 class CancelParams(TypedDict):
     request: str
 
@@ -301,6 +318,16 @@ class Workspace(TypedDict):
 
 class Calls(Protocol):
     """Makes a request, and returns its result. ``event`` hears what happens meanwhile."""
+
+    @overload
+    def __call__(
+        self, method: Literal["agent.acknowledge"], params: AcknowledgeParams, event: Optional[Event] = None
+    ) -> Coroutine[Any, Any, Nothing]: ...
+
+    @overload
+    def __call__(
+        self, method: Literal["agent.run"], params: AgentParams, event: Optional[Event] = None
+    ) -> Coroutine[Any, Any, AgentResult]: ...
 
     @overload
     def __call__(

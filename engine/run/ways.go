@@ -1,0 +1,293 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// maxTokenFile is more than any connection or session file has, in bytes.
+const maxTokenFile = 64 << 10
+
+// ways lead a confined agent to sandboxes, whatever the files say that were written before it
+// was known how it is confined: they name the sandboxes by their endpoints of this computer.
+//
+// Only endpoints of the given sandboxes are led to. The folder may have files of an earlier
+// agent, which could name anything else.
+type ways struct {
+	runner    *runner
+	dir       string // private, with a short path
+	endpoints map[string]*engine.Sandbox
+	inside    map[string]string // endpoint or jupyter_url → what the agent uses in its place
+	copies    int
+}
+
+func (r *runner) openWays(sandboxes []*engine.Sandbox) (*ways, error) {
+	dir, err := r.engine.RunDirs().Replay()
+	if err != nil {
+		return nil, err
+	}
+	w := &ways{runner: r, dir: dir, endpoints: map[string]*engine.Sandbox{}, inside: map[string]string{}}
+	for _, s := range sandboxes {
+		w.endpoints[s.Runtime().Endpoint()] = s
+	}
+	return w, nil
+}
+
+func (w *ways) close() {
+	w.runner.agent.close()
+	_ = os.RemoveAll(w.dir) // after a failure, the next sweep does
+}
+
+// fill makes everything visible that the agent needs, and writes what it reads.
+func (w *ways) fill(ctx context.Context, o AgentOptions) error {
+	a := &w.runner.agent
+	servers := map[string]any{}
+	a.env = maps.Clone(o.Env)
+	if a.env == nil {
+		a.env = map[string]string{}
+	}
+	if a.confined() {
+		if err := w.reachNotebooks(ctx, o); err != nil {
+			return err
+		}
+		if err := w.showFolder(o.Dir); err != nil {
+			return err
+		}
+		for _, path := range append(named(o.Servers), absolute(o.Agent.Command)...) {
+			if err := w.show(path); err != nil {
+				return err
+			}
+		}
+		for name, value := range a.env {
+			a.env[name] = w.changed(value).(string)
+		}
+	}
+	for name, server := range o.Servers {
+		servers[name] = w.changed(server)
+	}
+	config, err := json.MarshalIndent(map[string]any{"mcpServers": servers}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.give("SEER_MCP_CONFIG", mcpName, config), w.give("SEER_PROMPT", promptName, []byte(o.Agent.Prompt+"\n")))
+}
+
+// give writes a file that a variable names.
+func (w *ways) give(variable, name string, data []byte) error {
+	path := filepath.Join(w.dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return err
+	}
+	w.runner.agent.env[variable] = path
+	w.mount(path, path, false)
+	return nil
+}
+
+func (w *ways) mount(source, target string, writable bool) {
+	a := &w.runner.agent
+	if a.confined() {
+		a.mounts = append(a.mounts, sdk.Mount{Source: source, Target: target, Writable: writable})
+	}
+}
+
+// reachNotebooks leads to the notebooks that the servers name by their jupyter_url.
+func (w *ways) reachNotebooks(ctx context.Context, o AgentOptions) error {
+	used := texts(o.Servers)
+	for _, s := range o.Sandboxes {
+		env, err := s.Environment(ctx)
+		if err != nil {
+			return err
+		}
+		if env.JupyterURL == "" || !slices.Contains(used, env.JupyterURL) {
+			continue
+		}
+		way, err := w.open(s.JupyterDialer(env.JupyterPort))
+		if err != nil {
+			return fmt.Errorf("make the agent's way to Jupyter: %w", err)
+		}
+		w.inside[env.JupyterURL] = "unix:" + way.socket + "?token=" + env.JupyterToken + "&base=" + env.JupyterBase
+	}
+	return nil
+}
+
+// open makes a socket that leads to wherever dial does.
+func (w *ways) open(dial func(context.Context) (net.Conn, error)) (*relay, error) {
+	a := &w.runner.agent
+	dir := filepath.Join(w.dir, strconv.Itoa(len(a.relays)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	way, err := listenRelay(dir, dial, func() {}, nil)
+	if err != nil {
+		return nil, err
+	}
+	a.relays = append(a.relays, way)
+	w.mount(way.socket, way.socket, true)
+	return way, nil
+}
+
+// showFolder leads to what the connection and session files in the agent's folder name.
+func (w *ways) showFolder(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be read has no file for the agent
+		case d.IsDir() && (d.Name() == ".git" || path == filepath.Join(dir, outputsName)):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !strings.HasSuffix(path, ".json"):
+			return nil
+		}
+		return w.lead(path, false)
+	})
+}
+
+// show makes a file, program or folder of this computer visible at its own place.
+func (w *ways) show(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || within(w.runner.exp.Workspace.Dir, path) {
+		return nil // a name, not a file; or shown with the folder
+	}
+	if info.Mode().IsRegular() && strings.HasSuffix(path, ".json") {
+		return w.lead(path, true)
+	}
+	w.mount(path, path, false)
+	return nil
+}
+
+// lead shows a file, and if it has the endpoint of a sandbox also the way there.
+func (w *ways) lead(path string, outside bool) error {
+	content, endpoint := tokenFile(path)
+	sandbox := w.endpoints[endpoint]
+	source := path
+	if sandbox != nil {
+		inside, err := w.reach(endpoint, sandbox)
+		if err != nil {
+			return err
+		}
+		if inside != endpoint {
+			content["endpoint"] = inside
+			if source, err = w.copied(content); err != nil {
+				return err
+			}
+		}
+	}
+	if outside || source != path {
+		w.mount(source, path, false)
+	}
+	return nil
+}
+
+// reach makes a sandbox's runtime reachable, and returns its endpoint inside.
+func (w *ways) reach(endpoint string, s *engine.Sandbox) (string, error) {
+	if inside, done := w.inside[endpoint]; done {
+		return inside, nil
+	}
+	inside := endpoint
+	if socket, direct := strings.CutPrefix(endpoint, "unix:"); direct {
+		w.mount(socket, socket, true)
+	} else {
+		way, err := w.open(s.Runtime().Dial)
+		if err != nil {
+			return "", fmt.Errorf("make the agent's way to its sandbox: %w", err)
+		}
+		inside = "unix:" + way.socket
+	}
+	w.inside[endpoint] = inside
+	return inside, nil
+}
+
+// copied is a file with the content, for the agent alone.
+func (w *ways) copied(content map[string]any) (string, error) {
+	w.copies++
+	path := filepath.Join(w.dir, strconv.Itoa(w.copies)+".json")
+	data, err := json.Marshal(content)
+	if err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, data, 0o600)
+}
+
+// changed is a value of JSON in which each jupyter_url is what the agent uses instead.
+func (w *ways) changed(value any) any {
+	switch v := value.(type) {
+	case string:
+		if inside, ok := w.inside[v]; ok {
+			return inside
+		}
+	case map[string]any:
+		made := map[string]any{}
+		for key, item := range v {
+			made[key] = w.changed(item)
+		}
+		return made
+	case []any:
+		made := make([]any, len(v))
+		for i, item := range v {
+			made[i] = w.changed(item)
+		}
+		return made
+	}
+	return value
+}
+
+// tokenFile reads a connection or session file; the endpoint of anything else is empty.
+func tokenFile(path string) (content map[string]any, endpoint string) {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > maxTokenFile {
+		return nil, ""
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(data, &content) != nil {
+		return nil, ""
+	}
+	endpoint, _ = content["endpoint"].(string)
+	return content, endpoint
+}
+
+// texts are all texts in a value of JSON.
+func texts(value any) (all []string) {
+	switch v := value.(type) {
+	case string:
+		return []string{v}
+	case map[string]any:
+		for _, item := range v {
+			all = append(all, texts(item)...)
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, texts(item)...)
+		}
+	}
+	return all
+}
+
+// named are the absolute paths in the entries of MCP servers.
+func named(servers map[string]any) []string { return absolute(texts(servers)) }
+
+func absolute(words []string) (paths []string) {
+	for _, word := range words {
+		if filepath.IsAbs(word) {
+			paths = append(paths, word)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

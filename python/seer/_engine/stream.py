@@ -1,0 +1,50 @@
+"""Requests whose events are taken one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import TYPE_CHECKING, Any, Optional
+
+from .process import engine
+
+if TYPE_CHECKING:
+    from . import wire
+
+ACKNOWLEDGED = 100  # lines of output at a time; the engine waits after 1000
+
+
+class AgentRun:
+    """An agent that runs. Its methods run on the thread of loop."""
+
+    def __init__(self, params: wire.AgentParams):
+        self._stream = uuid.uuid4().hex
+        self._params: wire.AgentParams = {**params, "stream": self._stream}
+        self._events: asyncio.Queue[Optional[dict[str, Any]]] = asyncio.Queue()
+        self._work: Optional[asyncio.Task[Any]] = None
+        self._lines = 0
+
+    async def next(self) -> Optional[dict[str, Any]]:
+        """The next event, or None when the agent has ended. Its error is raised then."""
+        if self._work is None:
+            self._work = asyncio.ensure_future(engine().call("agent.run", self._params, self._hear))
+            self._work.add_done_callback(lambda _: self._events.put_nowait(None))
+        event = await self._events.get()
+        if event is None:
+            self._events.put_nowait(None)  # for one who asks again
+            await self._work
+        elif event["type"] in ("agent.output", "agent.error_output"):
+            self._lines += 1
+            if self._lines == ACKNOWLEDGED:
+                self._lines = 0
+                await engine().call("agent.acknowledge", {"stream": self._stream, "lines": ACKNOWLEDGED})
+        return event
+
+    async def stop(self) -> None:
+        """Asks the agent to stop, and returns when it has ended."""
+        if self._work is not None and not self._work.done():
+            self._work.cancel()
+            await asyncio.wait([self._work])
+
+    def _hear(self, event: dict[str, Any], text: str) -> None:
+        self._events.put_nowait({**event, "text": text})

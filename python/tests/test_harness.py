@@ -1,0 +1,224 @@
+"""Agents that work in a session."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from seer import ConfigError, Error, UnsupportedError
+from seer._engine import sessions
+from seer.environment import ScopedSandbox
+from seer.harness import AgentError, run_agent
+from support import Case, config
+
+TOOLS = """
+    @expose
+    def double(x: int) -> int:
+        "Twice as much."
+        return 2 * x
+"""
+
+# Prints what it was given, and calls what is served.
+AGENT = """
+    import json, os, sys
+    print(open(os.environ["SEER_PROMPT"]).read().strip())
+    print(sorted(json.load(open(os.environ["SEER_MCP_CONFIG"]))["mcpServers"]))
+    import model_tools
+    print(model_tools.double(21), flush=True)
+    print("to stderr", file=sys.stderr)
+    open(os.environ["SEER_OUTPUTS"] + "/result", "w").write(os.environ["GREETING"])
+"""
+
+
+class Session:
+    """A session as seer.execution has it, of a folder alone."""
+
+    name, prompt, closed = "test", "There is model_tools.", False
+
+    def __init__(self, folder, **mcp):
+        self.workspace_dir, self.mcp_config, self.env = Path(folder), mcp, {"GREETING": "hello"}
+
+
+async def heard(**more):
+    return [m async for m in run_agent(**more)]
+
+
+def said(messages):
+    return [m.native for m in messages if m.type == "agent_message_chunk"]
+
+
+class TestAgent(Case):
+    def agent(self, folder, text):
+        (Path(folder) / "agent.py").write_text("\n".join(line[4:] for line in text.split("\n")))
+
+    def folder(self):
+        made = self.dir / "work"
+        made.mkdir()
+        return made
+
+    def command(self, text, **more):
+        """Runs a program of Python as an agent."""
+        session = Session(self.folder())
+        self.agent(session.workspace_dir, text)
+        return asyncio.run(heard(**{"task": "Go.", "session": session, "provider": "command", "command": ["python3", "agent.py"], **more}))
+
+    def test_library_and_servers(self):
+        """As the documented example: all in one running loop, with its synchronous methods."""
+        async def main():
+            scoped = ScopedSandbox(config())
+            scoped.start()
+            try:
+                library = scoped.serve(self.write("model_tools.py", TOOLS), expose_as="library", name="model_tools")
+                servers = scoped.serve(self.write("model_tools.py", TOOLS), expose_as="mcp", name="spoken")
+                session = Session(library.path)
+                self.agent(library.path, AGENT)
+                sessions.add(session)
+                os.environ["SEER_AGENT_CLAUDE"] = "python3 agent.py"
+                self.addCleanup(os.environ.pop, "SEER_AGENT_CLAUDE")
+                messages = await heard(
+                    prompt="Double 21.", task="Work.", prompts=["More."], mcp_config={}, mcp_servers=[servers], provider="claude",
+                )
+                self.assertEqual(said(messages), [
+                    "Work.", "", "Double 21.", "", "More.", "", "There is model_tools.", "['spoken']", "42",
+                ])
+                self.assertEqual([str(m) for m in messages if m.type == "agent.error_output"], ["to stderr"])
+                self.assertEqual((messages[-1].type, messages[-1].data), ("agent.finished", {"exit_code": 0}))
+                self.assertEqual((library.path / "outputs" / "result").read_text(), "hello")
+                session.closed = True
+            finally:
+                scoped.terminate()
+                sys.modules.pop("model_tools", None)
+
+        asyncio.run(main())
+
+    def test_mcp_server_inside(self):
+        """The agent starts the server of its configuration, which calls the function."""
+        scoped = self.start(ScopedSandbox)
+        servers = scoped.serve(self.write("model_tools.py", TOOLS), expose_as="mcp")
+        messages = self.command("""
+    import json, os, subprocess
+    server = json.load(open(os.environ["SEER_MCP_CONFIG"]))["mcpServers"]["model_tools"]
+    child = subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def send(**message):
+        child.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\\n")
+        child.stdin.flush()
+    me = {"name": "a", "version": "1"}
+    send(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me})
+    child.stdout.readline()
+    send(method="notifications/initialized")
+    send(id=2, method="tools/call", params={"name": "double", "arguments": {"x": 21}})
+    while True:
+        answer = json.loads(child.stdout.readline())
+        if answer.get("id") == 2:
+            print(answer["result"]["content"][0]["text"])
+            break
+    child.stdin.close()
+    child.wait()
+        """, mcp_servers=servers)
+        self.assertIn("42", said(messages)[-1])
+
+    def test_confined(self):
+        secret = self.write("secret", "s")
+        messages = self.command(f"""
+    import os, socket
+    print(os.path.exists({str(secret)!r}), os.environ.get("XDG_STATE_HOME"))
+    try:
+        socket.create_connection(("1.1.1.1", 53), 5)
+    except OSError:
+        print("no network")
+        """)
+        self.assertEqual(said(messages), ["False None", "no network"])
+
+    def test_failure(self):
+        with self.assertRaises(AgentError) as caught:
+            self.command("""
+    import sys
+    sys.exit("no key is set")
+            """)
+        self.assertEqual(caught.exception.exit_code, 1)
+        self.assertIn("no key is set", str(caught.exception))
+
+    def test_much_output(self):
+        """An agent waits for whoever reads slowly, and its lines arrive whole and in order."""
+        messages = self.command("""
+    for i in range(20000):
+        print(i)
+    print("x" * 200000)
+        """)
+        lines = said(messages)
+        self.assertEqual(lines[:20000], [str(i) for i in range(20000)])
+        self.assertEqual("".join(lines[20000:]), "x" * 200000)
+
+    def test_closed(self):
+        """An agent whose messages are no longer wanted ends, with what it has started."""
+        folder = self.folder()
+        self.agent(folder, """
+    import os, subprocess, time
+    subprocess.Popen(["sleep", "1000"])
+    print("here", flush=True)
+    while True:
+        print("more", flush=True)
+        """)
+
+        async def main():
+            agent = run_agent(task="Go.", session=Session(folder), provider="command", command=["python3", "agent.py"])
+            async for message in agent:
+                if message.native == "here":
+                    break
+            with self.assertRaisesRegex(Error, "another run is working"):
+                await heard(task="Go.", session=Session(folder), provider="command", command=["true"])
+            await agent.aclose()
+            messages = await heard(task="Go.", session=Session(folder), provider="command", command=["echo", "free"])
+            self.assertEqual(said(messages), ["free"])
+            task = asyncio.ensure_future(heard(task="Go.", session=Session(folder), provider="command", command=["sleep", "1000"]))
+            await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertEqual(said(await heard(task="Go.", session=Session(folder), provider="command", command=["echo", "free"])), ["free"])
+
+        asyncio.run(main())
+
+    def test_bad_input(self):
+        def wrong(kind, pattern, **more):
+            with self.assertRaisesRegex(kind, pattern):
+                asyncio.run(heard(**{"task": "Go.", "session": session, "provider": "command", "command": ["true"], **more}))
+
+        session = Session(self.folder(), one={"command": "a"})
+        wrong(ConfigError, "run_agent.command: is not for the agent 'claude'", provider="claude")
+        wrong(ConfigError, "run_agent.command: must be a program", command="true")
+        wrong(ConfigError, "run_agent.prompt: is missing", task="")
+        wrong(ConfigError, "mcp_servers.one: is the name of two different servers", mcp_config={"one": {"command": "b"}})
+        wrong(ConfigError, "mcp_servers.two: is not an entry", mcp_servers=[{"two": "b"}])
+        wrong(ConfigError, "did you mean `memory`", memry="1GB")
+        wrong(ConfigError, "(?s)agent.isolation.*agent.network|agent.network.*agent.isolation", isolation="x", network="y")
+        wrong(Error, "no session is open", session=None)
+        with self.assertRaisesRegex(UnsupportedError, "'claude' cannot be run.*SEER_AGENT_CLAUDE"):
+            asyncio.run(heard(task="Go.", session=session))
+
+    def test_program_is_killed(self):
+        """A program of Python that is killed while its agent works takes the agent along."""
+        folder = self.folder()
+        child, _ = self.program(f"""
+            import asyncio
+            from test_harness import Session, run_agent
+            async def main():
+                async for message in run_agent(task="Go.", session=Session({str(folder)!r}), provider="command",
+                                               command=["sh", "-c", "echo here; exec sleep 1000"]):
+                    if message.native:
+                        print(message.native, flush=True)
+            asyncio.run(main())
+        """)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+
+        async def main():  # as soon as the agent has ended
+            while True:
+                try:
+                    return await heard(task="Go.", session=Session(folder), provider="command", command=["echo", "free"])
+                except Error as e:
+                    if "another run" not in str(e):
+                        raise
+
+        self.assertEqual(said(asyncio.run(asyncio.wait_for(main(), 60))), ["free"])
