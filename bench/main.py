@@ -12,6 +12,7 @@ import commands
 import kept
 import models
 import plugins
+import pythonapi
 import ready
 import report
 import sessions
@@ -20,14 +21,14 @@ import values
 from lab import Lab
 from measure import Row
 
-GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "kept"]
+GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "kept", "python"]
 STAGED = {"ready": ready.measure, "clouds": clouds.measure}  # these also tell where the time goes
 NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure}
 TITLES = {
     "start": "Commands that start nothing", "ready": "From nothing to the first result", "calls": "A call of 1 KiB",
     "values": "Values, streams and many clients",
     "plugins": "Plugins", "commands": "Commands and files", "sessions": "Sessions and snapshots", "clouds": "Clouds, on their fakes",
-    "models": "Downloads of models", "kept": "Models that are on this computer",
+    "models": "Downloads of models", "kept": "Models that are on this computer", "python": "The Python package",
 }
 
 
@@ -47,7 +48,7 @@ def main() -> None:
             elif name in STAGED:
                 groups[title], stages[title] = STAGED[name](lab)
             else:
-                groups[title] = {"start": start, "calls": calls, "commands": commands, "models": models, "kept": kept}[name].measure(lab)
+                groups[title] = {"start": start, "calls": calls, "commands": commands, "models": models, "kept": kept, "python": pythonapi}[name].measure(lab)
             print("bench: %s measured in %.0f s" % (name, time.monotonic() - begin), file=sys.stderr)
         figures = report.text(lab, groups, stages, notes)
         print(figures)
