@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/seer-engine/seer/engine/pyjson"
 )
@@ -45,6 +46,28 @@ func (c Config) DType() string {
 	return ""
 }
 
+// Quantization is how the weights are packed, such as gptq; empty = they are not, or the file
+// does not say.
+func (c Config) Quantization() string {
+	for _, at := range []Config{c, c.text()} {
+		if packed, ok := at.fields["quantization_config"].(map[string]any); ok {
+			method, _ := packed["quant_method"].(string)
+			if method == "" {
+				method = "in an unnamed way"
+			}
+			return method
+		}
+	}
+	return ""
+}
+
+// Words reports whether the model reads or writes words, so that it needs a tokenizer.
+func (c Config) Words() bool {
+	return c.Architecture() != "" && !slices.Contains(wordless, c.Architecture())
+}
+
+var wordless = []string{"convnext", "convnextv2", "dinov2", "dinov3_vit", "hubert", "resnet", "swin", "vit", "vit_mae", "wav2vec2", "wavlm"}
+
 // text is the language model of a model with several parts, else the config itself.
 func (c Config) text() Config {
 	for _, key := range []string{"text_config", "language_config", "llm_config"} {
@@ -68,13 +91,27 @@ func (c Config) flag(key string) bool {
 // number is the first of several fields that is a number from 1 to a billion.
 func (c Config) number(keys ...string) (int64, bool) {
 	for _, key := range keys {
-		if n, ok := c.fields[key].(json.Number); ok {
-			if value, err := n.Int64(); err == nil && value > 0 && value <= 1e9 {
-				return value, true
-			}
+		if n, ok := positive(c.fields[key]); ok {
+			return n, true
 		}
 	}
 	return 0, false
+}
+
+// positive is a number from 1 to a billion.
+func positive(value any) (int64, bool) {
+	n, ok := index(value)
+	return n, ok && n > 0
+}
+
+// index is a number from 0 to a billion.
+func index(value any) (int64, bool) {
+	number, ok := value.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	n, err := number.Int64()
+	return n, err == nil && n >= 0 && n <= 1e9
 }
 
 func (c Config) words(key string) []string {
@@ -89,6 +126,11 @@ func (c Config) words(key string) []string {
 
 // MaxTokens is the longest context of the model, as its configuration says; 0 = it does not.
 func (c Config) MaxTokens() int64 {
+	if m, ok := c.model(); ok {
+		if n, ok := m.number("max_position_embeddings"); ok {
+			return n
+		}
+	}
 	n, _ := c.text().number("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 	return n
 }

@@ -3,6 +3,7 @@
 package modelinfo
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,16 +26,18 @@ const Tokens = 4096
 type Info struct {
 	Architecture string `json:"architecture,omitempty"` // model_type of config.json
 	DType        string `json:"dtype,omitempty"`        // that it is loaded in, such as bfloat16
+	Quantization string `json:"quantization,omitempty"` // how its weights are packed, such as gptq
 	Elements     int64  `json:"elements,omitempty"`     // of all tensors: the parameters, unless they are packed
 	WeightBytes  int64  `json:"weight_bytes,omitempty"` // on the GPU, in DType
 	// CacheBytes are the keys and values of one sequence of CacheTokens. Zero with CacheTokens
-	// = the architecture has a cache that Seer cannot compute.
+	// = the architecture has a cache that Seer cannot compute; without CacheTokens = it has none.
 	CacheBytes  int64 `json:"cache_bytes,omitempty"`
 	CacheTokens int64 `json:"cache_tokens,omitempty"`
 
 	Adapter     bool   `json:"adapter,omitempty"`     // a PEFT adapter
 	Base        string `json:"base,omitempty"`        // of an adapter: the model that it was trained on, as its configuration says
 	NoTokenizer bool   `json:"no_tokenizer,omitzero"` // a language model without the files of one
+	Unknown     string `json:"unknown,omitempty"`     // why WeightBytes is not known
 }
 
 // GPUBytes is what the weights and the cache need together; 0 = not known.
@@ -45,15 +48,16 @@ func (i Info) GPUBytes() int64 {
 	return i.WeightBytes + i.CacheBytes
 }
 
-// Read looks at a folder. A folder that is no model gives the zero Info.
-func Read(dir string) (Info, error) {
+// Read looks at a folder, for a model that will be loaded in dtype; empty = as its configuration
+// says. Of a folder that is no model, only Unknown is said.
+func Read(dir, dtype string) (Info, error) {
 	var info Info
 	text, err := small(filepath.Join(dir, "adapter_config.json"))
 	if err == nil {
 		return readAdapter(dir, text)
 	}
 	if text, err = small(filepath.Join(dir, "config.json")); errors.Is(err, fs.ErrNotExist) {
-		return info, nil
+		return Info{Unknown: "it has no config.json"}, nil
 	}
 	if err != nil {
 		return info, err
@@ -62,21 +66,30 @@ func Read(dir string) (Info, error) {
 	if err != nil {
 		return info, err
 	}
-	info.Architecture, info.DType = config.Architecture(), config.DType()
-	weights, err := count(dir, parts(dir))
+	info.Architecture, info.DType, info.Quantization = config.Architecture(), cmp.Or(dtype, config.DType()), config.Quantization()
+	names, err := parts(dir)
 	if err != nil {
 		return info, err
 	}
+	weights, err := count(dir, names)
+	if err != nil {
+		return info, err
+	}
+	if len(names) == 0 {
+		info.Unknown = "it has no weights in safetensors"
+	}
 	info.Elements, info.WeightBytes = weights.Elements, loaded(weights, info.DType)
+	info.NoTokenizer = config.Words() && !hasTokenizer(dir)
+	if !config.Cached() {
+		return info, nil
+	}
 	info.CacheTokens = Tokens
 	if most := config.MaxTokens(); most > 0 {
 		info.CacheTokens = min(most, Tokens)
 	}
-	size, known := config.KVBytes(info.CacheTokens, 1, max(2, sizes[info.DType]))
-	if known {
+	if size, known := config.KVBytes(info.CacheTokens, 1, max(2, sizes[info.DType])); known {
 		info.CacheBytes = size
 	}
-	info.NoTokenizer = info.Architecture != "" && !hasTokenizer(dir)
 	return info, nil
 }
 
@@ -87,8 +100,15 @@ func readAdapter(dir string, text []byte) (Info, error) {
 	if err := json.Unmarshal(text, &config); err != nil {
 		return Info{}, fmt.Errorf("adapter_config.json: it cannot be read: %w; fetch the adapter again", err)
 	}
-	weights, err := count(dir, []string{"adapter_model.safetensors"})
-	return Info{Adapter: true, Base: config.Base, Elements: weights.Elements, WeightBytes: weights.Bytes}, err
+	const weightsFile = "adapter_model.safetensors"
+	info := Info{Adapter: true, Base: config.Base}
+	if _, err := os.Stat(filepath.Join(dir, weightsFile)); err != nil {
+		info.Unknown = "it has no " + weightsFile
+		return info, nil
+	}
+	weights, err := count(dir, []string{weightsFile})
+	info.Elements, info.WeightBytes = weights.Elements, weights.Bytes
+	return info, err
 }
 
 // sizes are those of the data types, in bytes, as configurations name them.
@@ -109,25 +129,31 @@ func loaded(w modelfit.Weights, dtype string) (bytes int64) {
 	return bytes
 }
 
-// parts are the files of the weights that transformers would read.
-func parts(dir string) []string {
+// parts are the files of the weights that transformers would read; none = it has no safetensors.
+func parts(dir string) ([]string, error) {
 	const whole = "model.safetensors"
 	if _, err := os.Stat(filepath.Join(dir, whole)); err == nil {
-		return []string{whole}
+		return []string{whole}, nil
 	}
 	var index struct {
 		Files map[string]string `json:"weight_map"`
 	}
 	text, err := small(filepath.Join(dir, whole+".index.json"))
-	if err != nil || json.Unmarshal(text, &index) != nil {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &index)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s.index.json: it cannot be read: %w; fetch the model again", whole, err)
 	}
 	var names []string
 	for _, name := range index.Files {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(names), nil
 }
 
 // count adds up the headers of files.
@@ -139,7 +165,7 @@ func count(dir string, names []string) (modelfit.Weights, error) {
 		}
 		header, err := readHeader(filepath.Join(dir, filepath.FromSlash(name)))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue
+			err = errors.New("the index of the weights names it, and it is not among the files")
 		}
 		if err != nil {
 			return modelfit.Weights{}, fmt.Errorf("%s: %w", name, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/modelinfo"
@@ -25,7 +26,20 @@ func TestRead(t *testing.T) {
 		files map[string]string
 		want  modelinfo.Info
 	}{
-		"no model": {map[string]string{"notes.txt": "x"}, modelinfo.Info{}},
+		"no model": {map[string]string{"notes.txt": "x"}, modelinfo.Info{Unknown: "it has no config.json"}},
+		"other formats": {map[string]string{"config.json": llama, "model.gguf": "GGUF", "tokenizer.json": "{}"},
+			modelinfo.Info{Architecture: "llama", DType: "bfloat16", Unknown: "it has no weights in safetensors", CacheBytes: 25600, CacheTokens: 100}},
+		"encoder": {map[string]string{"config.json": `{"model_type": "bert", "num_hidden_layers": 2}`, "model.safetensors": tensors("F32", 10, 40), "vocab.txt": ""},
+			modelinfo.Info{Architecture: "bert", Elements: 10, WeightBytes: 40}},
+		"of pictures": {map[string]string{"config.json": `{"model_type": "vit"}`, "model.safetensors": tensors("F32", 10, 40)},
+			modelinfo.Info{Architecture: "vit", Elements: 10, WeightBytes: 40}},
+		// AWQ packs 8 numbers into an I32; these and FP8 stay as they are, whatever the data type.
+		"packed": {map[string]string{"config.json": strings.Replace(llama, "{", `{"quantization_config": {"quant_method": "awq"},`, 1), "model.safetensors": tensors("I32", 10, 40), "vocab.txt": ""},
+			modelinfo.Info{Architecture: "llama", DType: "bfloat16", Quantization: "awq", Elements: 10, WeightBytes: 40, CacheBytes: 25600, CacheTokens: 100}},
+		// As google/gemma-3-4b-it: the class of transformers knows 8 heads, 4 of keys and values, of 256.
+		"in parts, with what its class knows": {map[string]string{"model.safetensors": tensors("F32", 10, 40), "vocab.txt": "",
+			"config.json": `{"model_type": "gemma3", "torch_dtype": "bfloat16", "text_config": {"num_hidden_layers": 6, "sliding_window": 1024}}`},
+			modelinfo.Info{Architecture: "gemma3", DType: "bfloat16", Elements: 10, WeightBytes: 20, CacheBytes: (5*1024 + 4096) * 2 * 4 * 256 * 2, CacheTokens: 4096}},
 		"whole": {map[string]string{"config.json": llama, "model.safetensors": tensors("BF16", 1000, 2000), "tokenizer.json": "{}"},
 			// 2 layers, 2 of 4 heads of 16 numbers each, keys and values, 100 tokens, 2 bytes
 			modelinfo.Info{Architecture: "llama", DType: "bfloat16", Elements: 1000, WeightBytes: 2000, CacheBytes: 2 * 2 * 16 * 2 * 100 * 2, CacheTokens: 100}},
@@ -40,9 +54,20 @@ func TestRead(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		testkit.WriteFiles(t, dir, tc.files)
-		if got, err := modelinfo.Read(dir); err != nil || got != tc.want {
+		if got, err := modelinfo.Read(dir, ""); err != nil || got != tc.want {
 			t.Errorf("%s: %+v, %v\nwant %+v", name, got, err, tc.want)
 		}
+	}
+}
+
+// The data type that the experiment names counts, for weights and cache alike.
+func TestDType(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testkit.WriteFiles(t, dir, map[string]string{"config.json": llama, "model.safetensors": tensors("BF16", 1000, 2000), "vocab.txt": ""})
+	got, err := modelinfo.Read(dir, "float32")
+	if err != nil || got.DType != "float32" || got.WeightBytes != 4000 || got.CacheBytes != 2*25600 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -50,16 +75,18 @@ func TestRead(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{
-		"config":  {"config.json": "{"},
-		"adapter": {"adapter_config.json": "["},
-		"short":   {"config.json": llama, "model.safetensors": "abc"},
-		"length":  {"config.json": llama, "model.safetensors": "\xff\xff\xff\xff\xff\xff\xff\xff"},
-		"cut":     {"config.json": llama, "model.safetensors": tensors("F32", 1, 4)[:20]},
-		"outside": {"config.json": llama, "model.safetensors.index.json": `{"weight_map": {"w": "../../etc/passwd"}}`},
+		"config":     {"config.json": "{"},
+		"adapter":    {"adapter_config.json": "["},
+		"short":      {"config.json": llama, "model.safetensors": "abc"},
+		"length":     {"config.json": llama, "model.safetensors": "\xff\xff\xff\xff\xff\xff\xff\xff"},
+		"cut":        {"config.json": llama, "model.safetensors": tensors("F32", 1, 4)[:20]},
+		"incomplete": {"config.json": llama, "model.safetensors.index.json": `{"weight_map": {"w": "a.safetensors"}}`},
+		"index":      {"config.json": llama, "model.safetensors.index.json": `{"weight_map": []}`},
+		"outside":    {"config.json": llama, "model.safetensors.index.json": `{"weight_map": {"w": "../../etc/passwd"}}`},
 	} {
 		dir := t.TempDir()
 		testkit.WriteFiles(t, dir, files)
-		if got, err := modelinfo.Read(dir); err == nil {
+		if got, err := modelinfo.Read(dir, ""); err == nil {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -68,7 +95,7 @@ func TestDamaged(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "config.json"), 1<<30); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := modelinfo.Read(dir); err == nil {
+	if _, err := modelinfo.Read(dir, ""); err == nil {
 		t.Error("a configuration of 1 GB is read")
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -245,7 +246,7 @@ func (f ModelFacts) text() []string {
 	if f.Gate != "" {
 		words += ", gated (" + f.Gate + ")"
 	}
-	if f.WeightBytes == 0 {
+	if f.WeightBytes == 0 && f.Unknown == "" { // it was not looked into
 		return []string{words}
 	}
 	return []string{words, f.needs()}
@@ -253,20 +254,27 @@ func (f ModelFacts) text() []string {
 
 // needs is what the model takes of a GPU.
 func (f ModelFacts) needs() string {
-	needs := texts.Bytes(f.WeightBytes) + " on the GPU"
-	if f.DType != "" {
-		needs = f.DType + ", " + needs
+	var parts []string
+	for _, part := range []string{f.Architecture, f.DType, f.Quantization} {
+		if part != "" {
+			parts = append(parts, part)
+		}
 	}
-	if f.Architecture != "" {
-		needs = f.Architecture + ", " + needs
+	if f.Adapter {
+		parts = append(parts, "adapter of "+cmp.Or(f.Base, "a model that it does not name"))
+	}
+	if f.Unknown != "" {
+		parts = append(parts, "memory on the GPU not known: "+f.Unknown)
+	} else {
+		parts = append(parts, texts.Bytes(f.WeightBytes)+" on the GPU")
 	}
 	switch {
 	case f.CacheBytes > 0:
-		return needs + fmt.Sprintf(", and %s for a context of %d tokens", texts.Bytes(f.CacheBytes), f.CacheTokens)
-	case f.Adapter:
-		return "adapter of " + f.Base + ", " + needs
+		parts = append(parts, fmt.Sprintf("and %s for a context of %d tokens", texts.Bytes(f.CacheBytes), f.CacheTokens))
+	case f.CacheTokens > 0:
+		parts = append(parts, fmt.Sprintf("and a cache of unknown size: Seer does not know the architecture %s, or its configuration lacks a size", cmp.Or(f.Architecture, "without a name")))
 	}
-	return needs + "; the size of its cache is not known"
+	return strings.Join(parts, ", ")
 }
 
 func (v Volume) text() string {

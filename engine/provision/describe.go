@@ -44,11 +44,13 @@ func (f Models) Describe(ctx context.Context, exp *experiment.Experiment, p *pla
 		if dir == "" { // a folder that only its fetcher knows
 			continue
 		}
-		if facts.Info, err = modelinfo.Read(dir); err != nil { // if Seer loads it, a start tells more
+		if facts.Info, err = modelinfo.Read(dir, m.DType); err != nil { // if Seer loads it, a start tells more
 			p.Warnings = append(p.Warnings, exp.Errorf(exp.FetchedField(i), "the model "+m.Name+" cannot be looked into: "+err.Error(), "").Error())
 		}
 		p.Models[i].Facts = &facts
-		infos = append(infos, facts.Info)
+		if m.Device != "cpu" {
+			infos = append(infos, facts.Info)
+		}
 		p.Warnings = append(p.Warnings, concerns(exp, i, m, facts.Info)...)
 	}
 	warnings, err := fits(exp, *p, infos)
