@@ -36,6 +36,21 @@ type ResolvedModel struct {
 	Omitted []ModelFile `json:"omitted,omitempty"`
 	License string      `json:"license,omitempty"` // as the source names it
 	Gate    string      `json:"gate,omitempty"`    // how access is restricted, as the source names it; empty = it is not
+
+	// Base is an address that ends with a slash. Anybody can read each file at Base and the
+	// escaped path of the file. Locate then need not be asked of each file. Empty = there is
+	// none.
+	Base string `json:"base,omitempty"`
+	// Probe tells without the fetcher that Revision is still the one that was asked for.
+	Probe Probe `json:"probe,omitzero"`
+}
+
+// Probe is a question that the host asks by itself, with the credentials and within the
+// permissions of the plugin. While URL answers a GET request with status 200 and a body of that
+// SHA-256, Resolve would answer as it did.
+type Probe struct {
+	URL    string `json:"url"`
+	SHA256 string `json:"sha256"`
 }
 
 // ModelFile is one file of a model.

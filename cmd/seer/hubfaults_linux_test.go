@@ -93,7 +93,7 @@ func hubBodyFaults() []hubFault {
 		{name: "cut without a byte, twice, of a gated model", repo: gated, faults: blob(fakehub.Fault{Cut: true, Times: 2})},
 		{name: "a mirror of a gated model sends large files itself", repo: gated, faults: []fakehub.Fault{{Call: fakehub.Resolve, Redirect: fakehub.Relative}}},
 		{name: "no answer, some times", faults: []fakehub.Fault{{Drop: true, Times: 3}}},
-		{name: "a bit is flipped", faults: blob(fakehub.Fault{Flip: true, After: 10, Times: 2})},
+		{name: "a bit is flipped", faults: blob(fakehub.Fault{Flip: true, After: 10, Times: 1})},
 		{name: "a bit of a small file is flipped", faults: []fakehub.Fault{{Call: fakehub.ResolveCache, Flip: true, Times: 1}}},
 		{name: "a bit is flipped, always", faults: blob(fakehub.Fault{Flip: true, After: 10}), code: 5, says: []string{"not the file that was promised", "downloaded twice"}},
 		{name: "stalled", faults: blob(fakehub.Fault{Stall: stalled, After: 1000, Times: 1})},

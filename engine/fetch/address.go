@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"context"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
@@ -55,11 +57,30 @@ func (s source) located(f sdk.ModelFile, at sdk.Location) (transfer.Source, erro
 // elsewhere is where a file is that is not on this computer.
 func (s source) elsewhere(ctx context.Context, path string) (sdk.ModelFile, sdk.Location, error) {
 	f := s.file(path)
+	if at, ok := s.direct(f); ok {
+		return f, at, nil
+	}
 	at, err := s.locate(ctx, f)
 	if err == nil && at.Scheme == "file" {
 		err = s.refuse("%s is said to be on this computer, and other files are not", f.Path)
 	}
 	return f, at.Location, err
+}
+
+// direct is where a file is that the fetcher need not be asked for: there may be thousands.
+// Each file is found once: where it is looked for again, the fetcher is asked.
+func (s source) direct(f sdk.ModelFile) (at sdk.Location, ok bool) {
+	if s.base == "" || maybeXet(f) {
+		return at, false
+	}
+	if _, before := s.based.LoadOrStore(f.Path, true); before {
+		return at, false
+	}
+	parts := strings.Split(f.Path, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return sdk.Location{URL: s.base + strings.Join(parts, "/")}, true
 }
 
 func (s source) file(path string) (f sdk.ModelFile) {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
@@ -75,7 +76,7 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 		m, inPlace, err = s.bring(ctx, ref, o) // what has arrived is there
 	}
 	if err == nil && fresh && !inPlace && o.CacheDir != "" {
-		err = o.answers().keep(ref, s.resolved())
+		err = o.answers().keep(ref, s.resolved(), s.probe)
 	}
 	return m, err
 }
@@ -117,6 +118,10 @@ type source struct {
 	model   Model
 	xet     *xetChooser
 	part    string // names the files, if patterns have chosen them; empty = those of the default
+
+	base  string    // see [sdk.ResolvedModel]; empty = the fetcher is asked where each file is
+	based *sync.Map // paths of files that were looked for below base
+	probe sdk.Probe
 }
 
 // chosen are the files that the patterns choose, whether or not the fetcher heeds them.
@@ -153,7 +158,7 @@ func resolve(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (source
 		return source{}, err
 	}
 	if ref.Have != "" && resolved.Revision == ref.Have && len(resolved.Files) == 0 {
-		return source{model: Model{License: resolved.License, Gate: resolved.Gate}}, errUnchanged
+		return source{model: Model{License: resolved.License, Gate: resolved.Gate}, probe: resolved.Probe}, errUnchanged
 	}
 	return usable(fetcher, ref, resolved)
 }
@@ -172,10 +177,23 @@ func usable(fetcher sdk.Fetcher, ref sdk.ModelRef, resolved sdk.ResolvedModel) (
 		m.Name = resolved.Name
 	}
 	m.Bytes = total(m.Files)
-	return source{fetcher: fetcher, model: m, xet: newXetChooser(fetcher), part: partOf(ref, m.Files)}, check(m)
+	s := source{
+		fetcher: fetcher, model: m, xet: newXetChooser(fetcher), part: partOf(ref, m.Files),
+		base: resolved.Base, based: &sync.Map{}, probe: resolved.Probe,
+	}
+	if s.base != "" && !isFolder(s.base) {
+		return s, s.refuse("its files are said to be below %.200q, which is not an address that ends with a slash", s.base)
+	}
+	return s, check(m)
 }
 
-// resolved is the answer that the model was made from.
+// isFolder reports whether files can be below an address.
+func isFolder(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && strings.HasSuffix(address, "/") && u.RawQuery+u.Fragment == ""
+}
+
+// resolved is the answer that the model was made from, as far as it counts for ever.
 func (s source) resolved() sdk.ResolvedModel {
 	m := s.model
 	return sdk.ResolvedModel{Name: m.Name, Revision: m.Revision, Files: m.Files, Omitted: m.Omitted, License: m.License, Gate: m.Gate}

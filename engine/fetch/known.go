@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ func (o Options) answers() answers { return answers(filepath.Join(o.CacheDir, ".
 type answer struct {
 	Revision string             `json:"revision"`        // that it has resolved to
 	Model    *sdk.ResolvedModel `json:"model,omitempty"` // nil = it is in the answer for Revision
+	Probe    sdk.Probe          `json:"probe,omitzero"`
 }
 
 // path is where the answer to a question is.
@@ -47,6 +49,7 @@ var errNoName = errors.New("the name of the model cannot be that of a folder")
 
 // find is the last answer to a question. What cannot be read is not there.
 func (a answers) find(ref sdk.ModelRef) (sdk.ResolvedModel, bool) {
+	var probe sdk.Probe
 	for range 2 { // for a branch, and then for its revision
 		var found answer
 		path, err := a.path(ref)
@@ -58,21 +61,22 @@ func (a answers) find(ref sdk.ModelRef) (sdk.ResolvedModel, bool) {
 			return sdk.ResolvedModel{}, false
 		}
 		if found.Model != nil {
+			found.Model.Probe = probe
 			return *found.Model, found.Model.Revision == found.Revision
 		}
-		ref.Revision = found.Revision
+		ref.Revision, probe = found.Revision, found.Probe
 	}
 	return sdk.ResolvedModel{}, false
 }
 
-// keep remembers an answer.
-func (a answers) keep(ref sdk.ModelRef, m sdk.ResolvedModel) error {
+// keep remembers an answer, and how to find whether it still counts.
+func (a answers) keep(ref sdk.ModelRef, m sdk.ResolvedModel, probe sdk.Probe) error {
 	pinned := ref
 	pinned.Revision = m.Revision
-	if err := a.write(pinned, answer{m.Revision, &m}); err != nil || ref.Revision == m.Revision {
+	if err := a.write(pinned, answer{Revision: m.Revision, Model: &m}); err != nil || ref.Revision == m.Revision {
 		return err
 	}
-	return a.write(ref, answer{Revision: m.Revision})
+	return a.write(ref, answer{Revision: m.Revision, Probe: probe})
 }
 
 func (a answers) write(ref sdk.ModelRef, to answer) error {
@@ -130,22 +134,43 @@ func (o Options) pin(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef)
 		ref.Have = before.model.Revision
 	}
 	ask := func() (source, error) { return resolve(ctx, fetcher, ref) }
-	if have {
-		s, err = ask()
-	} else {
+	switch {
+	case !have:
 		s, err = again(ctx, ask)
+	default:
+		if same, err := before.unchanged(ctx); same || cannotBeAsked(ctx, err) {
+			o.unreachable(before, err)
+			return before, false, nil
+		}
+		s, err = ask()
 	}
 	switch {
 	case have && cannotBeAsked(ctx, err):
-		if o.Unreachable != nil {
-			o.Unreachable(before.model.Revision, err)
-		}
+		o.unreachable(before, err)
 		return before, false, nil
 	case have && errors.Is(err, errUnchanged):
-		before.model.License, before.model.Gate = s.model.License, s.model.Gate
-		return before, false, nil
+		before.model.License, before.model.Gate, before.probe = s.model.License, s.model.Gate, s.probe
+		return before, true, nil
 	}
 	return s, err == nil, err
+}
+
+// unreachable reports why a source could not be asked, if it could not.
+func (o Options) unreachable(s source, err error) {
+	if err != nil && o.Unreachable != nil {
+		o.Unreachable(s.model.Revision, err)
+	}
+}
+
+// unchanged asks the source itself whether the last answer still counts: to load a fetcher
+// takes longer than all else about a model that is here. The fetcher judges any other answer.
+func (s source) unchanged(ctx context.Context) (bool, error) {
+	if s.probe.URL == "" {
+		return false, nil
+	}
+	status, body, err := Get(ctx, s.fetcher, s.probe.URL)
+	sum := sha256.Sum256(body)
+	return err == nil && status == http.StatusOK && hex.EncodeToString(sum[:]) == s.probe.SHA256, err
 }
 
 // complete finds a model whose files are all on this computer, by the last answer. Whether

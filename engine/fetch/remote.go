@@ -30,11 +30,15 @@ func Find(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (*Remote, 
 
 // Locate says where a file is now, as a machine may know it.
 func (r *Remote) Locate(ctx context.Context, path string) (sdk.Location, error) {
+	f := r.file(path)
+	if at, ok := r.direct(f); ok {
+		return at, nil
+	}
 	at, err := again(ctx, func() (sdk.Location, error) { return r.fetcher.Locate(ctx, r.ref(path)) })
 	if err != nil {
 		return at, err
 	}
-	at, _, _ = r.viaXet(ctx, r.file(path), at, nil)
+	at, _, _ = r.viaXet(ctx, f, at, nil)
 	at.Xet = sdk.Xet{}
 	return at, nil
 }

@@ -59,11 +59,14 @@ func Get(ctx context.Context, fetcher sdk.Fetcher, url string) (status int, body
 	return resp.StatusCode, body, err
 }
 
+// maybeXet reports whether it may be worth it to read a file from a Xet storage.
+func maybeXet(f sdk.ModelFile) bool { return f.Size >= smallestXet && f.SHA256 != "" }
+
 // wants reports whether the storage of a file is to be asked.
 func (x *xetChooser) wants(f sdk.ModelFile, at sdk.Location) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.off || at.Xet.Hash == "" || at.URL == "" || f.Size < smallestXet || f.SHA256 == "" {
+	if x.off || at.Xet.Hash == "" || at.URL == "" || !maybeXet(f) {
 		return false
 	}
 	x.tries[f.Path]++

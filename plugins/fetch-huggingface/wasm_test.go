@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"maps"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
+	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/internal/testkit"
@@ -204,5 +207,39 @@ func TestTokenInTheHost(t *testing.T) {
 		if err := resolve(test.set); (err == nil) != test.found {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Whether a branch has moved is asked with the user's token, without the plugin: not even its
+// code is loaded.
+func TestProbeInTheHost(t *testing.T) {
+	cloud := newHub(t)
+	_, f := fetcher(t, cloud.Env(), "")
+	bases := map[string]string{"org/open": cloud.URL(fakehub.API) + "/org/open/resolve/" + cloud.Commit("org/open", "main") + "/", "org/gated": ""}
+	probes := map[string]sdk.Probe{}
+	for name, base := range bases {
+		m, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "hub", Name: name, Revision: "main"})
+		if err != nil || m.Base != base || m.Probe.URL == "" {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		probes[name] = m.Probe
+	}
+	if m, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "hub", Name: "org/open", Revision: "refs/pr/1"}); err != nil || m.Probe.URL != "" {
+		t.Errorf("a revision that takes two questions: %+v, %v", m.Probe, err)
+	}
+	h, f := fetcher(t, cloud.Env(), "")
+	for name, probe := range probes {
+		before := len(cloud.Requests())
+		status, body, err := fetch.Get(t.Context(), f, probe.URL)
+		if sum := sha256.Sum256(body); err != nil || status != http.StatusOK || hex.EncodeToString(sum[:]) != probe.SHA256 {
+			t.Errorf("%s: %d %s, %v", name, status, body, err)
+		}
+		asked := cloud.Requests()[before:]
+		if len(asked) != 1 || !asked[0].HubToken {
+			t.Errorf("%s: %+v", name, asked)
+		}
+	}
+	if h.Memory() != 0 {
+		t.Error("the plugin was loaded")
 	}
 }

@@ -134,20 +134,21 @@ func (f *fetcher) sameHost(asked, answered string) bool {
 const maxGet = 1 << 20
 
 // Get asks a URL that the plugin has named, with its permissions and credentials. The plugin
-// does not see the answer, which may be a secret.
+// does not see the answer, which may be a secret, and is not loaded.
 func (f *fetcher) Get(ctx context.Context, url string) (status int, body []byte, err error) {
 	granted, err := f.c.host.granted(ctx, f.c.plugin)
 	if err != nil {
 		return 0, nil, err
 	}
-	l, err := f.c.host.load(ctx, f.c.plugin, granted)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer f.c.host.release(ctx, l)
-	ctx, cancel := context.WithTimeout(ctx, l.module.limits.CallTime)
+	ctx, cancel := context.WithTimeout(ctx, f.c.host.limits.asked(f.c.plugin.Manifest.Limits).CallTime)
 	defer cancel()
-	return l.module.gateway.Get(ctx, url, maxGet)
+	if l := f.c.host.inUse(f.c.plugin, granted); l != nil { // it may have a connection
+		defer f.c.host.release(ctx, l)
+		return l.module.gateway.Get(ctx, url, maxGet)
+	}
+	gateway := f.c.host.gateway(f.c.plugin, granted)
+	defer gateway.Close()
+	return gateway.Get(ctx, url, maxGet)
 }
 
 // exposer makes a plugin look like a native [sdk.Exposer].

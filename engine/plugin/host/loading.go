@@ -24,7 +24,7 @@ const maxLoaded = 3
 
 // load compiles p, or waits until somebody else has. The caller releases it.
 func (h *Host) load(ctx context.Context, p Plugin, g Grant) (*loading, error) {
-	key := p.File + " " + p.Digest + " " + g.key()
+	key := loadingKey(p, g)
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -65,6 +65,28 @@ func (h *Host) load(ctx context.Context, p Plugin, g Grant) (*loading, error) {
 		h.release(ctx, l)
 		return nil, ctx.Err()
 	}
+}
+
+func loadingKey(p Plugin, g Grant) string { return p.File + " " + p.Digest + " " + g.key() }
+
+// inUse is p, if it is loaded. The caller releases it.
+func (h *Host) inUse(p Plugin, g Grant) *loading {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := h.loaded[loadingKey(p, g)]
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.done:
+	default:
+		return nil
+	}
+	if l.module == nil {
+		return nil
+	}
+	l.users++
+	return l
 }
 
 // retire lets go of the module of a file that was not used for longest, when there are

@@ -101,22 +101,28 @@ func joined(parts []string) string {
 // renamed, and to its own cache.
 const maxRedirects = 5
 
+// answer is what the Hub has answered.
+type answer struct {
+	guesthttp.Answer
+	redirected bool // within the API
+}
+
 // get asks the Hub, and follows redirects within its API. An answer that redirects elsewhere,
 // such as to another host, or to where a mirror keeps large files, is returned as it is.
-func (f *Fetcher) get(ctx context.Context, doing, path string) (guesthttp.Answer, error) {
+func (f *Fetcher) get(ctx context.Context, doing, path string) (answer, error) {
 	r := guesthttp.Request{Doing: doing, Method: http.MethodGet, Path: path}
-	for range maxRedirects {
+	for n := range maxRedirects {
 		a, err := f.api.Send(ctx, r)
 		if err != nil || a.Status/100 != 3 {
-			return a, err
+			return answer{a, n > 0}, err
 		}
 		next, ok := f.within(r.Path, a.Header.Get("Location"))
 		if !ok || !ofAPI(next) {
-			return a, nil
+			return answer{a, n > 0}, nil
 		}
 		r.Path = next
 	}
-	return guesthttp.Answer{}, sdk.Errorf(sdk.Internal, "%s: the Hub redirects more than %d times", doing, maxRedirects)
+	return answer{}, sdk.Errorf(sdk.Internal, "%s: the Hub redirects more than %d times", doing, maxRedirects)
 }
 
 // ofAPI reports whether the plugin may ask a path: the patterns are those of its manifest.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
 )
 
 // Locate implements [sdk.Fetcher]. A file of an open repository is where everybody finds
@@ -58,7 +57,7 @@ func (f *Fetcher) storage(r repo, commit, hash string) sdk.Xet {
 }
 
 // signed is the location on another host, to which the Hub redirects.
-func signed(doing, from string, a guesthttp.Answer) (sdk.Location, error) {
+func signed(doing, from string, a answer) (sdk.Location, error) {
 	at, err := url.Parse(from)
 	if err == nil {
 		at, err = at.Parse(a.Header.Get("Location"))

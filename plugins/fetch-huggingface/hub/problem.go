@@ -13,7 +13,7 @@ import (
 
 // problem says what an answer means that is not a success. The status alone does not tell a
 // gated repository from one that is missing: the Hub's error code does.
-func (f *Fetcher) problem(doing string, r repo, revision string, a guesthttp.Answer) error {
+func (f *Fetcher) problem(doing string, r repo, revision string, a answer) error {
 	said := a.Header.Get("X-Error-Message")
 	page := f.api.URL + "/" + r.name()
 	switch code := a.Header.Get("X-Error-Code"); {
@@ -38,7 +38,7 @@ func (f *Fetcher) problem(doing string, r repo, revision string, a guesthttp.Ans
 		e.Seconds = wait(a.Header)
 		return e
 	}
-	return f.api.Problem(guesthttp.Request{Doing: doing}, a)
+	return f.api.Problem(guesthttp.Request{Doing: doing}, a.Answer)
 }
 
 var reset = regexp.MustCompile(`;\s*r=0\s*;\s*t=(\d+)`)

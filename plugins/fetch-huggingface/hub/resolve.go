@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"net/http"
@@ -26,7 +28,12 @@ type info struct {
 		License     any    `json:"license"` // a word, or a list of words
 		LicenseName string `json:"license_name"`
 	} `json:"cardData"`
+
+	probe sdk.Probe
 }
+
+// open reports whether anybody can read the files.
+func (i info) open() bool { return !i.Private && i.gate() == "" }
 
 // gate is how access is restricted; empty = it is not.
 func (i info) gate() string {
@@ -60,9 +67,10 @@ func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMo
 	if err != nil {
 		return sdk.ResolvedModel{}, err
 	}
+	found := sdk.ResolvedModel{Name: r.name(), Revision: about.SHA, License: about.license(), Gate: about.gate(), Probe: about.probe}
 	if about.SHA == ref.Have {
-		f.remember(r, !about.Private && about.gate() == "")
-		return sdk.ResolvedModel{Name: r.name(), Revision: about.SHA, License: about.license(), Gate: about.gate()}, nil
+		f.remember(r, about.open())
+		return found, nil
 	}
 	if err := f.access(ctx, r, about); err != nil {
 		return sdk.ResolvedModel{}, err
@@ -71,29 +79,31 @@ func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMo
 	if err != nil {
 		return sdk.ResolvedModel{}, err
 	}
-	files, omitted := choose(all, ref, r.kind)
-	if len(files) == 0 {
+	found.Files, found.Omitted = choose(all, ref, r.kind)
+	if len(found.Files) == 0 {
 		return sdk.ResolvedModel{}, sdk.Errorf(sdk.Invalid, "no file of %s is left by the include and exclude patterns", r.name())
 	}
-	return sdk.ResolvedModel{
-		Name: r.name(), Revision: about.SHA, Files: files, Omitted: omitted, License: about.license(), Gate: about.gate(),
-	}, nil
+	if about.open() {
+		found.Base = f.api.URL + r.resolve(about.SHA, "")
+	}
+	return found, nil
 }
 
 // info reads what the Hub says about a revision. The repository gets its present name if it
 // was renamed.
 func (f *Fetcher) info(ctx context.Context, r *repo, revision string) (info, error) {
 	doing := "looking up " + r.name()
-	revision, err := f.plain(ctx, *r, revision)
+	plain, err := f.plain(ctx, *r, revision)
 	if err != nil {
 		return info{}, err
 	}
 	path := r.api()
-	if revision != "" {
-		path = r.api("revision", revision)
+	if plain != "" {
+		path = r.api("revision", plain)
 	}
 	// The Hub would also send the names of all files, thousands in some repositories.
-	a, err := f.get(ctx, doing, path+"?"+url.Values{"expand": {"sha", "private", "gated", "disabled", "cardData"}}.Encode())
+	path += "?" + url.Values{"expand": {"sha", "private", "gated", "disabled", "cardData"}}.Encode()
+	a, err := f.get(ctx, doing, path)
 	if err != nil {
 		return info{}, err
 	}
@@ -103,6 +113,10 @@ func (f *Fetcher) info(ctx context.Context, r *repo, revision string) (info, err
 	var about info
 	if err := json.Unmarshal(a.Body, &about); err != nil || !isCommit(about.SHA) {
 		return info{}, sdk.Errorf(sdk.Internal, "%s: the Hub answers without a commit", doing)
+	}
+	if plain == revision && !a.redirected { // else what was asked for may lead elsewhere, and the answer stay
+		sum := sha256.Sum256(a.Body)
+		about.probe = sdk.Probe{URL: f.api.URL + path, SHA256: hex.EncodeToString(sum[:])}
 	}
 	if canonical, err := parse(about.ID); err == nil {
 		r.id = canonical.id
@@ -149,7 +163,7 @@ func isCommit(text string) bool {
 // such a repository has, so that only its files would be refused, too late.
 func (f *Fetcher) access(ctx context.Context, r repo, about info) error {
 	if about.gate() == "" {
-		f.remember(r, !about.Private)
+		f.remember(r, about.open())
 		return nil
 	}
 	doing := "checking the access to " + r.name()
