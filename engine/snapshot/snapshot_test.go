@@ -273,9 +273,18 @@ func TestAtOnce(t *testing.T) {
 	if err := s.Remove(t.Context(), "base"); err != nil {
 		t.Error(err)
 	}
+	if n := verifyAndRemove(t, s); n != 5 {
+		t.Errorf("%d snapshots", n)
+	}
+}
+
+// verifyAndRemove does so with all snapshots of a store, of which then nothing is left. It
+// returns how many there were.
+func verifyAndRemove(t *testing.T, s *snapshot.Store) int {
+	t.Helper()
 	all, err := s.List(t.Context())
-	if err != nil || len(all) != 5 {
-		t.Errorf("%d snapshots, %v", len(all), err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, sn := range all {
 		if err := s.Verify(t.Context(), sn.Name); err != nil {
@@ -288,6 +297,7 @@ func TestAtOnce(t *testing.T) {
 	if got := filesIn(t, s); got != "names 0 blobs 0 tmp 0" {
 		t.Error(got)
 	}
+	return len(all)
 }
 
 // TestRemovedMeanwhile restores what somebody removes.

@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"engine/collect":              {"engine/isolation/filebits", "engine/plainfile"},
 	"engine/surface":              {"sdk", "engine/plainfile", "engine/client", "engine/python", "engine/state"},
 	"engine/enginetest/...":       {"internal/retry", "sdk", "sdk/gpu", "sdk/sdktest", "sdk/schema", "sdk/wasmfile", "engine/plugin/host", "engine/plugin/host/access", "engine", "engine/machine", "engine/state", "engine/runtime/loader", "engine/enginetest/..."},
-	"engine/enginetest/fakehub":   {"engine/transfer/xet"},
+	"engine/enginetest/fakehub":   {"engine/enginetest/faults", "engine/transfer/xet"},
 	"engine/event":                {"engine/client", "engine/remedy"},
 	"engine/event/eventtext":      {"engine/event", "internal/text"},
 	"engine/pyenv":                {"engine/isolation", "engine/preflight", "engine/python", "engine/state"},

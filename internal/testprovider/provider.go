@@ -3,14 +3,13 @@
 package testprovider
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seer-engine/seer/engine/plugin/host"
-	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -18,18 +17,7 @@ import (
 // variables are those of env, which may change later.
 func Open(t testing.TB, name string, env map[string]string, o host.Options) (*host.Host, sdk.Provider) {
 	t.Helper()
-	dir := t.TempDir()
-	hosttest.BuiltIn(t, dir, "provider-"+name)
-	o.Dirs, o.Access = []string{dir}, host.GrantAll
-	o.Env = func(name string) (string, string, bool) {
-		value, ok := env[name]
-		return value, "the test", ok
-	}
-	h, err := host.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	h := testplugin.Open(t, "provider-"+name, env, o)
 	p, err := h.Provider(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)

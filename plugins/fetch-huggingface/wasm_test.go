@@ -16,20 +16,11 @@ import (
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
 	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/plugin/host"
-	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
-	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 )
 
-// compiled is where the plugin's compiled code is, for all tests.
-var compiled string
-
-func TestMain(m *testing.M) {
-	testkit.Main(m, func(dir string) error {
-		compiled = dir
-		return hosttest.Prepare(dir, "plugins/fetch-huggingface")
-	})
-}
+func TestMain(m *testing.M) { testplugin.Main(m, "fetch-huggingface") }
 
 func newHub(t *testing.T) *fakehub.Hub {
 	t.Helper()
@@ -51,16 +42,7 @@ func newHub(t *testing.T) *fakehub.Hub {
 // fetcher is the built-in plugin in the real host.
 func fetcher(t *testing.T, env map[string]string, home string) (*host.Host, sdk.Fetcher) {
 	t.Helper()
-	dir := t.TempDir()
-	hosttest.BuiltIn(t, dir, "fetch-huggingface")
-	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Home: home, Env: func(name string) (string, string, bool) {
-		value, ok := env[name]
-		return value, "the test", ok
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	h := testplugin.Open(t, "fetch-huggingface", env, host.Options{Home: home})
 	f, err := h.Fetcher(t.Context(), "hub")
 	if err != nil {
 		t.Fatal(err)

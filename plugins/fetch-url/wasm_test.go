@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -12,34 +11,20 @@ import (
 
 	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/plugin/host"
-	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
-	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 )
 
-// compiled is where the plugin's compiled code is, for all tests.
-var compiled string
-
-func TestMain(m *testing.M) {
-	testkit.Main(m, func(dir string) error {
-		compiled = dir
-		return hosttest.Prepare(dir, "plugins/fetch-url")
-	})
-}
+func TestMain(m *testing.M) { testplugin.Main(m, "fetch-url") }
 
 // fetcher is the built-in plugin in the real host, with the origins that the user allows.
 func fetcher(t *testing.T, origins string) sdk.Fetcher {
 	t.Helper()
-	dir := t.TempDir()
-	hosttest.BuiltIn(t, dir, "fetch-url")
-	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Env: func(name string) (string, string, bool) {
-		return origins, "the test", name == "SEER_MODEL_ORIGINS" && origins != ""
-	}})
-	if err != nil {
-		t.Fatal(err)
+	env := map[string]string{}
+	if origins != "" {
+		env["SEER_MODEL_ORIGINS"] = origins
 	}
-	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	f, err := h.Fetcher(t.Context(), "url")
+	f, err := testplugin.Open(t, "fetch-url", env, host.Options{}).Fetcher(t.Context(), "url")
 	if err != nil {
 		t.Fatal(err)
 	}

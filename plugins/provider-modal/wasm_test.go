@@ -8,21 +8,12 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/engine/plugin/host"
-	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
-	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/sdk"
 )
 
-// compiled is where the plugin's compiled code is, for all tests.
-var compiled string
-
-func TestMain(m *testing.M) {
-	testkit.Main(m, func(dir string) error {
-		compiled = dir
-		return hosttest.Prepare(dir, "plugins/provider-modal")
-	})
-}
+func TestMain(m *testing.M) { testplugin.Main(m, "provider-modal") }
 
 // plugin is the built-in plugin in the real host, with the fake's token.
 func plugin(t *testing.T, cloud *fakemodal.Cloud, change map[string]string, limits ...host.Limits) (*host.Host, sdk.Provider) {
@@ -31,7 +22,7 @@ func plugin(t *testing.T, cloud *fakemodal.Cloud, change map[string]string, limi
 	for name, value := range change {
 		env[name] = value
 	}
-	o := host.Options{CacheDir: compiled}
+	o := host.Options{}
 	if len(limits) > 0 {
 		o.Limits = limits[0]
 	}

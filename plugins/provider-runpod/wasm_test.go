@@ -12,8 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/engine/plugin/host"
-	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
-	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
 	"github.com/seer-engine/seer/sdk"
@@ -21,15 +20,7 @@ import (
 
 const key = "rpa_TRIAL0123456789"
 
-// compiled is where the plugin's compiled code is, for all tests.
-var compiled string
-
-func TestMain(m *testing.M) {
-	testkit.Main(m, func(dir string) error {
-		compiled = dir
-		return hosttest.Prepare(dir, "plugins/provider-runpod")
-	})
-}
+func TestMain(m *testing.M) { testplugin.Main(m, "provider-runpod") }
 
 func newCloud(t *testing.T, o fakerunpod.Options) *fakerunpod.Cloud {
 	t.Helper()
@@ -46,7 +37,7 @@ func newCloud(t *testing.T, o fakerunpod.Options) *fakerunpod.Cloud {
 // plugin is the built-in plugin in the real host.
 func plugin(t *testing.T, env map[string]string, home string) (*host.Host, sdk.Provider) {
 	t.Helper()
-	return testprovider.Open(t, "runpod", env, host.Options{CacheDir: compiled, Home: home})
+	return testprovider.Open(t, "runpod", env, host.Options{Home: home})
 }
 
 func newSpec(name string) sdk.MachineSpec {

@@ -3,9 +3,10 @@ package fakehub
 import (
 	"net/http"
 	"path"
-	"slices"
 	"strconv"
 	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/faults"
 )
 
 // Fault is something that goes wrong with requests. One that has only Do changes the answer
@@ -43,48 +44,19 @@ const (
 	Relative = "relative" // also for large files, which then come from the API's host, as from a mirror
 )
 
-type injected struct {
-	Fault
-	skipped, hits int
-}
-
 // Inject adds a fault. The first that fits a request and is not used up is the one. The
 // function removes it.
 func (h *Hub) Inject(f Fault) (remove func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	added := &injected{Fault: f}
-	h.faults = append(h.faults, added)
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.faults = slices.DeleteFunc(h.faults, func(have *injected) bool { return have == added })
-	}
+	return h.faults.Inject(f, faults.Count{Skip: f.Skip, Times: f.Times})
 }
 
 // ClearFaults removes every fault.
-func (h *Hub) ClearFaults() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.faults = nil
-}
+func (h *Hub) ClearFaults() { h.faults.Clear() }
 
 // pick finds the fault of a request; the zero Fault changes nothing.
 func (h *Hub) pick(r *request) Fault {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, f := range h.faults {
-		if f.Times > 0 && f.hits >= f.Times || !f.fits(r) {
-			continue
-		}
-		if f.skipped < f.Skip {
-			f.skipped++
-			continue
-		}
-		f.hits++
-		return f.Fault
-	}
-	return Fault{}
+	found, _ := h.faults.Pick(func(f Fault) bool { return f.fits(r) })
+	return found
 }
 
 func (f Fault) fits(r *request) bool {

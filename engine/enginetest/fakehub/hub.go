@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/faults"
 )
 
 // Hub is a fake Hub. It is safe for concurrent use.
@@ -27,7 +29,7 @@ type Hub struct {
 	renamed  map[string]string // old name → new name
 	blobs    map[string]*file  // by SHA-256
 	tokens   map[string]grant  // of the Xet storage
-	faults   []*injected
+	faults   faults.List[Fault]
 	requests []*Request
 }
 

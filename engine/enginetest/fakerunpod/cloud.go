@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/faults"
 )
 
 // Cloud is one account at a fake RunPod. It is safe for concurrent use.
@@ -39,7 +41,7 @@ type Cloud struct {
 	registries []*registry
 	sshKeys    []string
 	behaviour  Behaviour
-	faults     []*injected
+	faults     faults.List[Fault]
 	effects    []effect // of requests that were answered before
 	requests   map[string]int
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/faults"
 )
 
 // Fault is something that goes wrong with requests to the API. One that has only a
@@ -42,35 +44,18 @@ type Behaviour struct {
 	UnknownFields     bool          `json:"unknown_fields,omitempty"`     // every object in an answer has more fields than are known
 }
 
-type injected struct {
-	Fault
-	skipped, hits int
-}
-
 // Inject adds a fault. It hits after those that were added before; the first that
 // fits a request is the one. The function removes it.
 func (c *Cloud) Inject(f Fault) (remove func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	added := &injected{Fault: f}
-	c.faults = append(c.faults, added)
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for i, have := range c.faults {
-			if have == added {
-				c.faults = append(c.faults[:i:i], c.faults[i+1:]...)
-				return
-			}
-		}
-	}
+	return c.faults.Inject(f, faults.Count{Skip: f.Skip, Times: f.Times})
 }
 
 // ClearFaults removes every fault and sets the usual behaviour.
 func (c *Cloud) ClearFaults() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.faults, c.behaviour = nil, Behaviour{}
+	c.behaviour = Behaviour{}
+	c.faults.Clear()
 }
 
 // SetBehaviour changes how the cloud behaves from now on.
@@ -96,21 +81,11 @@ func (c *Cloud) fault(r *http.Request) *Fault {
 }
 
 func (c *Cloud) pick(r *http.Request) *Fault {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.faults {
-		if f.Times > 0 && f.hits >= f.Times || !f.fits(r) {
-			continue
-		}
-		if f.skipped < f.Skip {
-			f.skipped++
-			continue
-		}
-		f.hits++
-		found := f.Fault
-		return &found
+	found, ok := c.faults.Pick(func(f Fault) bool { return f.fits(r) })
+	if !ok {
+		return nil
 	}
-	return nil
+	return &found
 }
 
 func (f Fault) fits(r *http.Request) bool {

@@ -16,25 +16,9 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/host"
-	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/engine/plugin/sign"
 	"github.com/seer-engine/seer/engine/plugin/store"
-	"github.com/seer-engine/seer/sdk"
 )
-
-// tiny is a provider that asks for some paths of its cloud.
-func tiny(t testing.TB, version string, paths ...string) bundle.Bundle {
-	t.Helper()
-	manifest := fmt.Sprintf("id: provider-tiny\nversion: %s\ndescription: tiny machines\nimplements: [provider/1]\nprovides: [tiny]\n", version)
-	if len(paths) > 0 {
-		manifest += fmt.Sprintf("permissions:\n  http:\n    - {destination: https://api.tiny.example, methods: [GET], paths: [%s], reason: to rent}\n", strings.Join(paths, ", "))
-	}
-	b, err := bundle.New(hosttest.Module(sdk.KindProvider, manifest), []byte(manifest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 func get(path string) string { return "http GET https://api.tiny.example " + path }
 

@@ -12,13 +12,14 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 const ref = "registry.example/acme/provider-tiny:1"
 
 func TestNothingIsInstalledWithoutAYes(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	p := w.plan(ref, tiny(t, "1.0.0", "/m", "/n"))
+	p := w.plan(ref, testplugin.Tiny(t, "1.0.0", "/m", "/n"))
 	if !p.NeedsGrant || p.Version != "1.0.0" || p.Description != "tiny machines" || p.Origin.Resolved == "" || p.Active != nil ||
 		len(p.Lines) != 2 || p.Lines[0].Reason != "to rent" || p.Hash != p.Access.Hash() || len(p.Warnings) != 1 {
 		t.Errorf("%+v", p)
@@ -39,14 +40,14 @@ func TestNothingIsInstalledWithoutAYes(t *testing.T) {
 		t.Errorf("%+v runs %s with %q", r, version, lines)
 	}
 	// Once more changes nothing and asks nothing.
-	if p := w.plan(ref, tiny(t, "1.0.0", "/m", "/n")); p.NeedsGrant || len(p.Added)+len(p.Removed) != 0 {
+	if p := w.plan(ref, testplugin.Tiny(t, "1.0.0", "/m", "/n")); p.NeedsGrant || len(p.Added)+len(p.Removed) != 0 {
 		t.Errorf("again: %+v", p)
 	}
 }
 
 func TestAPluginThatAsksForNothingNeedsNoGrant(t *testing.T) {
 	w := newWorld(t)
-	p := w.plan(ref, tiny(t, "1.0.0"))
+	p := w.plan(ref, testplugin.Tiny(t, "1.0.0"))
 	if p.NeedsGrant {
 		t.Error("it is asked")
 	}
@@ -58,9 +59,9 @@ func TestAPluginThatAsksForNothingNeedsNoGrant(t *testing.T) {
 
 func TestUpdates(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	w.install(ref, tiny(t, "1.0.0", "/m", "/n"))
+	w.install(ref, testplugin.Tiny(t, "1.0.0", "/m", "/n"))
 	// No more than is granted: at once.
-	p := w.plan(ref, tiny(t, "1.1.0", "/m"))
+	p := w.plan(ref, testplugin.Tiny(t, "1.1.0", "/m"))
 	if p.NeedsGrant || !slices.Equal(p.Removed, []string{get("/n")}) || p.Active.Version != "1.0.0" {
 		t.Errorf("%+v", p)
 	}
@@ -69,7 +70,7 @@ func TestUpdates(t *testing.T) {
 		t.Errorf("runs %s with %q", version, lines)
 	}
 	// More: it waits, and the old one goes on.
-	p = w.plan(ref, tiny(t, "1.2.0", "/m", "/keys"))
+	p = w.plan(ref, testplugin.Tiny(t, "1.2.0", "/m", "/keys"))
 	if !p.NeedsGrant || !slices.Equal(p.Added, []string{get("/keys")}) {
 		t.Errorf("%+v", p)
 	}
@@ -93,11 +94,11 @@ func TestUpdates(t *testing.T) {
 // What was left out of a grant stays out of the next version's.
 func TestAPartIsCarriedOver(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	p := w.plan(ref, tiny(t, "1.0.0", "/m", "/n"))
+	p := w.plan(ref, testplugin.Tiny(t, "1.0.0", "/m", "/n"))
 	_, err := w.Apply(ctx, p, Consent{Hash: p.Hash, Only: []string{"http GET https://evil.example /"}})
 	wantError(t, err, "does not ask for", "evil.example")
 	w.apply(p, Consent{Hash: p.Hash, Only: []string{get("/m")}})
-	p = w.plan(ref, tiny(t, "1.1.0", "/m", "/n"))
+	p = w.plan(ref, testplugin.Tiny(t, "1.1.0", "/m", "/n"))
 	if p.NeedsGrant {
 		t.Error("it is asked again")
 	}
@@ -109,15 +110,15 @@ func TestAPartIsCarriedOver(t *testing.T) {
 
 func TestARevokedGrantIsNotFollowed(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	w.install(ref, tiny(t, "1.0.0", "/m"))
-	p := w.plan(ref, tiny(t, "1.1.0", "/m"))
+	w.install(ref, testplugin.Tiny(t, "1.0.0", "/m"))
+	p := w.plan(ref, testplugin.Tiny(t, "1.1.0", "/m"))
 	if _, err := w.Store.Revoke(ctx, p.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Apply(ctx, p, Consent{}); !errors.Is(err, store.ErrRevoked) {
 		t.Error(err)
 	}
-	if p := w.plan(ref, tiny(t, "1.1.0", "/m")); !p.NeedsGrant {
+	if p := w.plan(ref, testplugin.Tiny(t, "1.1.0", "/m")); !p.NeedsGrant {
 		t.Error("it is not asked")
 	}
 }
@@ -137,8 +138,8 @@ func TestWhatLooksOddIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.install(ref, tiny(t, "1.0.0", "/m", "/n"))
-			p := w.plan(tc.ref, tiny(t, tc.version, "/m"))
+			w.install(ref, testplugin.Tiny(t, "1.0.0", "/m", "/n"))
+			p := w.plan(tc.ref, testplugin.Tiny(t, tc.version, "/m"))
 			if !p.NeedsGrant || !strings.Contains(strings.Join(p.Why, "\n"), tc.want) {
 				t.Errorf("%v, %q", p.NeedsGrant, p.Why)
 			}
@@ -156,13 +157,13 @@ func TestWhatLooksOddIsAsked(t *testing.T) {
 
 func TestAnotherTagOrSignatureIsTheSamePlace(t *testing.T) {
 	w, k := newWorld(t), key(t)
-	w.install(ref, tiny(t, "1.0.0", "/m"))
-	if p := w.plan("oci://registry.example/acme/provider-tiny:2", tiny(t, "2.0.0", "/m")); p.NeedsGrant {
+	w.install(ref, testplugin.Tiny(t, "1.0.0", "/m"))
+	if p := w.plan("oci://registry.example/acme/provider-tiny:2", testplugin.Tiny(t, "2.0.0", "/m")); p.NeedsGrant {
 		t.Error(p.Why)
 	}
 	w = newWorld(t)
-	w.install(ref, signed(t, tiny(t, "1.0.0", "/m"), k))
-	if p := w.plan("https://mirror.example/provider-tiny.wasm", signed(t, tiny(t, "2.0.0", "/m"), k)); p.NeedsGrant || !p.Known {
+	w.install(ref, signed(t, testplugin.Tiny(t, "1.0.0", "/m"), k))
+	if p := w.plan("https://mirror.example/provider-tiny.wasm", signed(t, testplugin.Tiny(t, "2.0.0", "/m"), k)); p.NeedsGrant || !p.Known {
 		t.Error(p.Why)
 	}
 }
@@ -180,14 +181,14 @@ func TestPolicyIsAskedBeforeTheNetwork(t *testing.T) {
 	if n := w.shelf.asked.Load(); n != 0 {
 		t.Errorf("asked %d times", n)
 	}
-	w.plan(ref, tiny(t, "1.0.0"))
-	w.plan("./provider-tiny.wasm", tiny(t, "1.0.0"))
+	w.plan(ref, testplugin.Tiny(t, "1.0.0"))
+	w.plan("./provider-tiny.wasm", testplugin.Tiny(t, "1.0.0"))
 	w.policy("destinations: ['https://other.example']")
-	if p := w.plan(ref, tiny(t, "1.0.0", "/m")); len(p.Beyond) != 1 || !strings.Contains(strings.Join(p.Warnings, "\n"), w.config) {
+	if p := w.plan(ref, testplugin.Tiny(t, "1.0.0", "/m")); len(p.Beyond) != 1 || !strings.Contains(strings.Join(p.Warnings, "\n"), w.config) {
 		t.Errorf("%+v", p)
 	}
 	w.policy("signature: off")
-	w.refuse(ref, tiny(t, "1.0.0"), w.config+":1")
+	w.refuse(ref, testplugin.Tiny(t, "1.0.0"), w.config+":1")
 }
 
 func TestTwoAtOnce(t *testing.T) {
@@ -195,7 +196,7 @@ func TestTwoAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "1.3.0"} {
 		other := Installer{Store: w.open(nil), Source: &shelf{bundles: nil}}
-		b := tiny(t, version, "/m")
+		b := testplugin.Tiny(t, version, "/m")
 		other.Source.(*shelf).bundles = map[string]bundle.Bundle{ref: b}
 		wg.Go(func() {
 			p, err := other.Plan(context.Background(), Request{Ref: ref, LockDir: w.project})

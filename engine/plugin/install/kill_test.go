@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 const killVariable = "SEER_TEST_INSTALL"
@@ -39,8 +40,8 @@ func (w *world) update(n int, stop func() error) error {
 // old is a world in which version 1.0.0 is installed and locked.
 func old(t *testing.T) *world {
 	w := newWorld(t)
-	w.locked(ref, tiny(t, "1.0.0", "/m"))
-	w.shelf.bundles[ref] = tiny(t, "1.1.0", "/m", "/n")
+	w.locked(ref, testplugin.Tiny(t, "1.0.0", "/m"))
+	w.shelf.bundles[ref] = testplugin.Tiny(t, "1.1.0", "/m", "/n")
 	return w
 }
 
@@ -78,7 +79,7 @@ func TestKilledInstallation(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &world{t: t, data: dir + "/data", state: dir + "/state", config: dir + "/config.yaml", project: dir + "/project",
-			shelf: &shelf{bundles: map[string]bundle.Bundle{ref: tiny(t, "1.1.0", "/m", "/n")}}}
+			shelf: &shelf{bundles: map[string]bundle.Bundle{ref: testplugin.Tiny(t, "1.1.0", "/m", "/n")}}}
 		if err := w.update(n, func() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }); err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +140,8 @@ func fullDisk(t *testing.T) {
 	w := newWorld(t)
 	w.data, w.state = "/mnt/data", "/mnt/state"
 	w.Store = w.open(nil)
-	w.install(ref, tiny(t, "1.0.0", "/m"))
-	big := tiny(t, "1.1.0", "/m")
+	w.install(ref, testplugin.Tiny(t, "1.0.0", "/m"))
+	big := testplugin.Tiny(t, "1.1.0", "/m")
 	big.Wasm = append(big.Wasm, append([]byte{0, 0x84, 0x80, 0x40, 1, 'x'}, make([]byte, 0x100002)...)...) // a section of 1 MiB
 	p := w.plan(ref, big)
 	_, err := w.Apply(context.Background(), p, Consent{})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 // locked installs with a lock in the project folder and reads it.
@@ -49,13 +50,13 @@ func (w *world) use() string {
 func TestTheSecondTimeWorksOffline(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	k := key(t)
-	l := w.locked(ref, signed(t, tiny(t, "1.0.0", "/m"), k))
+	l := w.locked(ref, signed(t, testplugin.Tiny(t, "1.0.0", "/m"), k))
 	got := l.Plugins["provider-tiny"]
 	if got.Reference != ref || got.OCI != ociDigest || got.Version != "1.0.0" || got.Signer == "" || !slices.Equal(got.Contract, []string{"provider/1"}) {
 		t.Errorf("%+v", got)
 	}
 	// The active version goes on; the folder keeps its own.
-	w.install(ref, signed(t, tiny(t, "2.0.0", "/m"), k))
+	w.install(ref, signed(t, testplugin.Tiny(t, "2.0.0", "/m"), k))
 	w.Source = offline{}
 	plans, err := w.FromLock(ctx, w.lock())
 	if err != nil || len(plans) != 1 || plans[0].NeedsGrant {
@@ -72,7 +73,7 @@ func TestTheSecondTimeWorksOffline(t *testing.T) {
 
 func TestSomebodyElsesLock(t *testing.T) {
 	ctx, author := context.Background(), newWorld(t)
-	b := tiny(t, "1.0.0", "/m")
+	b := testplugin.Tiny(t, "1.0.0", "/m")
 	author.locked(ref, b)
 	text, err := os.ReadFile(filepath.Join(author.project, store.LockFile))
 	if err != nil {
@@ -105,13 +106,13 @@ func TestSomebodyElsesLock(t *testing.T) {
 }
 
 func TestALockIsKeptToTheLetter(t *testing.T) {
-	b := tiny(t, "1.0.0", "/m")
+	b := testplugin.Tiny(t, "1.0.0", "/m")
 	for name, tc := range map[string]struct {
 		change func(*store.Locked)
 		serves bundle.Bundle
 		want   string
 	}{
-		"another bundle":  {func(*store.Locked) {}, tiny(t, "1.0.0", "/m", "/keys"), "the lock says digest"},
+		"another bundle":  {func(*store.Locked) {}, testplugin.Tiny(t, "1.0.0", "/m", "/keys"), "the lock says digest"},
 		"another plugin":  {func(*store.Locked) {}, with(b, func(b *bundle.Bundle) { b.ID = "provider-big" }), "the lock says digest"},
 		"another signer":  {func(p *store.Locked) { p.Signer = "SHA256:" + strings.Repeat("A", 43) }, b, "it is not signed"},
 		"more is granted": {func(p *store.Locked) { p.Permissions = "sha256:" + strings.Repeat("0", 64) }, b, "the lock says permissions"},
@@ -139,7 +140,7 @@ func TestALockIsKeptToTheLetter(t *testing.T) {
 // Files travel with the folder.
 func TestALockedFile(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	b, file := tiny(t, "1.0.0"), filepath.Join(w.project, "plugins", "provider-tiny.wasm")
+	b, file := testplugin.Tiny(t, "1.0.0"), filepath.Join(w.project, "plugins", "provider-tiny.wasm")
 	l := w.locked(file, b)
 	if got := l.Plugins["provider-tiny"].Reference; got != "./plugins/provider-tiny.wasm" {
 		t.Error(got)
@@ -154,7 +155,7 @@ func TestALockedFile(t *testing.T) {
 
 func TestADamagedStoreIsRepairedFromTheLock(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	b := tiny(t, "1.0.0", "/m")
+	b := testplugin.Tiny(t, "1.0.0", "/m")
 	l := w.locked(ref, b)
 	in, err := w.Store.Lookup(l.Plugins["provider-tiny"].Digest)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
@@ -20,15 +21,15 @@ import (
 func TestAnotherTagIsNoOtherPlace(t *testing.T) {
 	const old, next = "127.0.0.1:5000/me/provider-tiny:1.0.0", "127.0.0.1:5000/me/provider-tiny:1.1.0"
 	w := newWorld(t)
-	w.install(old, tiny(t, "1.0.0", "/m"))
-	if p := w.plan(next, tiny(t, "1.1.0", "/m")); p.NeedsGrant || len(p.Why) > 0 {
+	w.install(old, testplugin.Tiny(t, "1.0.0", "/m"))
+	if p := w.plan(next, testplugin.Tiny(t, "1.1.0", "/m")); p.NeedsGrant || len(p.Why) > 0 {
 		t.Errorf("another tag: %v", p.Why)
 	}
-	p := w.plan(next, signed(t, tiny(t, "1.1.0", "/m"), key(t)))
+	p := w.plan(next, signed(t, testplugin.Tiny(t, "1.1.0", "/m"), key(t)))
 	if why := strings.Join(p.Why, "; "); !p.NeedsGrant || strings.Contains(why, " from ") || !strings.Contains(why, "is signed by "+p.Signer.Fingerprint+", the version that is used now by nobody") {
 		t.Errorf("signed now: %s", why)
 	}
-	if p := w.plan("127.0.0.1:5000/you/provider-tiny:1.1.0", tiny(t, "1.1.0", "/m")); !p.NeedsGrant || !strings.Contains(strings.Join(p.Why, "; "), "the version that is used now is from "+old) {
+	if p := w.plan("127.0.0.1:5000/you/provider-tiny:1.1.0", testplugin.Tiny(t, "1.1.0", "/m")); !p.NeedsGrant || !strings.Contains(strings.Join(p.Why, "; "), "the version that is used now is from "+old) {
 		t.Errorf("another repository: %v", p.Why)
 	}
 }
@@ -36,23 +37,23 @@ func TestAnotherTagIsNoOtherPlace(t *testing.T) {
 func TestAChangeOfSignerStops(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	mine, other := key(t), key(t)
-	p := w.plan(ref, signed(t, tiny(t, "1.0.0", "/m"), mine))
+	p := w.plan(ref, signed(t, testplugin.Tiny(t, "1.0.0", "/m"), mine))
 	if p.Signer == nil || p.Known || len(p.Warnings) != 0 {
 		t.Errorf("%+v", p)
 	}
 	w.apply(p, Consent{Hash: p.Hash})
 	var changed *store.SignerError
-	for name, b := range map[string]bundle.Bundle{"another": signed(t, tiny(t, "1.1.0", "/m"), other), "none": tiny(t, "1.1.0", "/m")} {
+	for name, b := range map[string]bundle.Bundle{"another": signed(t, testplugin.Tiny(t, "1.1.0", "/m"), other), "none": testplugin.Tiny(t, "1.1.0", "/m")} {
 		err := w.refuse(ref, b, p.Signer.Fingerprint, "Ask its author first", "accept the change")
 		if !errors.As(err, &changed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p := w.plan(ref, signed(t, tiny(t, "1.1.0", "/m"), mine)); !p.Known || p.NeedsGrant {
+	if p := w.plan(ref, signed(t, testplugin.Tiny(t, "1.1.0", "/m"), mine)); !p.Known || p.NeedsGrant {
 		t.Errorf("%+v", p)
 	}
 	// Somebody pins another while the user is looking at the plan.
-	p = w.plan(ref, signed(t, tiny(t, "1.1.0", "/m"), mine))
+	p = w.plan(ref, signed(t, testplugin.Tiny(t, "1.1.0", "/m"), mine))
 	if err := w.Store.Repin(ctx, p.ID, "SHA256:"+strings.Repeat("A", 43)); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestAChangeOfSignerStops(t *testing.T) {
 	if err := w.Store.Repin(ctx, p.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	p = w.plan(ref, signed(t, tiny(t, "1.1.0", "/m"), other))
+	p = w.plan(ref, signed(t, testplugin.Tiny(t, "1.1.0", "/m"), other))
 	if !p.NeedsGrant || len(p.Why) == 0 { // another author may not follow the grant of the first
 		t.Errorf("%+v", p)
 	}
@@ -91,7 +92,7 @@ func TestNobodysPlaceIsTakenUnasked(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.Others = []host.Plugin{c.other}
-		p := w.plan(ref, tiny(t, "1.0.0"))
+		p := w.plan(ref, testplugin.Tiny(t, "1.0.0"))
 		if p.NeedsGrant != c.asked || c.asked && !strings.Contains(strings.Join(p.Why, "\n"), c.other.File) {
 			t.Errorf("%s: asked %v, why %q", name, p.NeedsGrant, p.Why)
 		}
@@ -111,21 +112,21 @@ func TestNobodysPlaceIsTakenUnasked(t *testing.T) {
 // What follows behind + orders no versions: an old one must not come back by it.
 func TestAnotherBuildIsAskedAbout(t *testing.T) {
 	w, k := newWorld(t), key(t)
-	p := w.plan(ref, signed(t, tiny(t, "1.0.0+2", "/m"), k))
+	p := w.plan(ref, signed(t, testplugin.Tiny(t, "1.0.0+2", "/m"), k))
 	w.apply(p, Consent{Hash: p.Hash})
-	if p = w.plan(ref, signed(t, tiny(t, "1.0.0+1", "/m"), k)); !p.NeedsGrant || len(p.Why) == 0 {
+	if p = w.plan(ref, signed(t, testplugin.Tiny(t, "1.0.0+1", "/m"), k)); !p.NeedsGrant || len(p.Why) == 0 {
 		t.Errorf("%+v", p)
 	}
-	if p = w.plan(ref, signed(t, tiny(t, "1.0.1+1", "/m"), k)); p.NeedsGrant {
+	if p = w.plan(ref, signed(t, testplugin.Tiny(t, "1.0.1+1", "/m"), k)); p.NeedsGrant {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestSignaturePolicies(t *testing.T) {
 	k := key(t)
-	wrong := signed(t, tiny(t, "1.0.0", "/m"), k)
-	wrong.Signature = signed(t, tiny(t, "1.0.0", "/n"), k).Signature // of another bundle
-	broken := tiny(t, "1.0.0", "/m")
+	wrong := signed(t, testplugin.Tiny(t, "1.0.0", "/m"), k)
+	wrong.Signature = signed(t, testplugin.Tiny(t, "1.0.0", "/n"), k).Signature // of another bundle
+	broken := testplugin.Tiny(t, "1.0.0", "/m")
 	broken.Signature = []byte("-----BEGIN SSH SIGNATURE-----\n")
 	w := newWorld(t)
 	for _, policy := range []string{"signatures: warn", "signatures: require"} {
@@ -133,12 +134,12 @@ func TestSignaturePolicies(t *testing.T) {
 		w.refuse(ref, wrong, "signature is wrong")
 		w.refuse(ref, broken, "signature is wrong")
 	}
-	w.refuse(ref, tiny(t, "1.0.0", "/m"), "not signed", w.config)
-	signer := w.plan(ref, signed(t, tiny(t, "1.0.0", "/m"), k)).signer()
+	w.refuse(ref, testplugin.Tiny(t, "1.0.0", "/m"), "not signed", w.config)
+	signer := w.plan(ref, signed(t, testplugin.Tiny(t, "1.0.0", "/m"), k)).signer()
 	w.policy("signatures: require, signers: ['SHA256:" + strings.Repeat("A", 43) + "']")
-	w.refuse(ref, signed(t, tiny(t, "1.0.0", "/m"), k), signer, "plugins.signers")
+	w.refuse(ref, signed(t, testplugin.Tiny(t, "1.0.0", "/m"), k), signer, "plugins.signers")
 	w.policy("signatures: require, signers: ['" + signer + "']")
-	w.plan(ref, signed(t, tiny(t, "1.0.0", "/m"), k))
+	w.plan(ref, signed(t, testplugin.Tiny(t, "1.0.0", "/m"), k))
 	w.policy("signatures: off")
 	p := w.plan(ref, wrong)
 	if p.Signer != nil || len(p.Warnings) != 0 {
@@ -151,7 +152,7 @@ func TestSignaturePolicies(t *testing.T) {
 }
 
 func TestAWrongBundleIsRefused(t *testing.T) {
-	w, good := newWorld(t), tiny(t, "1.0.0", "/m")
+	w, good := newWorld(t), testplugin.Tiny(t, "1.0.0", "/m")
 	manifest := func(text string) bundle.Bundle {
 		b := good
 		b.Manifest, b.Wasm = []byte(text), hosttest.Module(sdk.KindProvider, text)
@@ -195,7 +196,7 @@ func with(b bundle.Bundle, change func(*bundle.Bundle)) bundle.Bundle {
 
 func TestConformanceReports(t *testing.T) {
 	w := newWorld(t)
-	b := tiny(t, "1.0.0")
+	b := testplugin.Tiny(t, "1.0.0")
 	wasm := w.plan(ref, b).Wasm
 	report := sdktest.Report{Kit: sdktest.KitVersion, Digest: wasm, Results: []sdktest.Result{
 		{Check: "contract/one", Status: sdktest.Passed}, {Check: "contract/two\x1b[2J", Status: sdktest.Failed, Detail: "bad\r\nALL PASSED"}}}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 func BenchmarkRecord(b *testing.B) {
@@ -18,7 +20,7 @@ func BenchmarkRecord(b *testing.B) {
 // BenchmarkDecide is what each call of a plugin waits for.
 func BenchmarkDecide(b *testing.B) {
 	w := newWorld(b)
-	in := w.put(tiny(b, "1.0.0", "/m", "/n"))
+	in := w.put(testplugin.Tiny(b, "1.0.0", "/m", "/n"))
 	w.grant(in)
 	p := inspect(b, in.File())
 	time.Sleep(settled + 100*time.Millisecond)
@@ -32,7 +34,7 @@ func BenchmarkDecide(b *testing.B) {
 // BenchmarkUse is what a warm run in a folder with a lock waits for.
 func BenchmarkUse(b *testing.B) {
 	w := newWorld(b)
-	l := &Lock{Plugins: map[string]Locked{"provider-tiny": LockedOf(w.put(tiny(b, "1.0.0", "/m"))), "expose-tiny": LockedOf(w.put(expose(b)))}}
+	l := &Lock{Plugins: map[string]Locked{"provider-tiny": LockedOf(w.put(testplugin.Tiny(b, "1.0.0", "/m"))), "expose-tiny": LockedOf(w.put(expose(b)))}}
 	for b.Loop() {
 		if _, err := w.Use(l); err != nil {
 			b.Fatal(err)

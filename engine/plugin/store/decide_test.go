@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 // build puts a plugin's files into a folder, as a build does.
@@ -48,17 +49,17 @@ func (w *world) folder(dir string, lines ...string) {
 
 func TestFolderGrantOutlivesARebuild(t *testing.T) {
 	ctx, w, dir := context.Background(), newWorld(t), filepath.Join(t.TempDir(), "my plugin")
-	build(t, dir, tiny(t, "1.0.0", "/m"))
+	build(t, dir, testplugin.Tiny(t, "1.0.0", "/m"))
 	w.folder(dir, getM)
 	h := w.host(dir)
 	if _, err := h.Provider(ctx, "tiny"); err != nil {
 		t.Fatal(err)
 	}
-	build(t, dir, tiny(t, "1.0.1", "/m"))
+	build(t, dir, testplugin.Tiny(t, "1.0.1", "/m"))
 	if _, err := h.Provider(ctx, "tiny"); err != nil {
 		t.Errorf("a rebuild: %v", err)
 	}
-	build(t, dir, tiny(t, "1.0.2", "/m", "/n"))
+	build(t, dir, testplugin.Tiny(t, "1.0.2", "/m", "/n"))
 	_, err := h.Provider(ctx, "tiny")
 	wantError(t, err, "asks for more", getN, "grant it to the folder")
 	if strings.Contains(err.Error(), getM) {
@@ -79,8 +80,8 @@ func TestFolderGrantOutlivesARebuild(t *testing.T) {
 func TestFolderGrantHoldsOnlyInside(t *testing.T) {
 	ctx, w, top := context.Background(), newWorld(t), t.TempDir()
 	dir, elsewhere := filepath.Join(top, "mine"), filepath.Join(top, "mine-too")
-	build(t, dir, tiny(t, "1.0.0", "/m"))
-	foreign := build(t, elsewhere, tiny(t, "6.6.6", "/m"))
+	build(t, dir, testplugin.Tiny(t, "1.0.0", "/m"))
+	foreign := build(t, elsewhere, testplugin.Tiny(t, "6.6.6", "/m"))
 	w.folder(dir, getM)
 	for name, link := range map[string]string{
 		"a link to the file": func() string {
@@ -126,7 +127,7 @@ func TestFolderGrantHoldsOnlyInside(t *testing.T) {
 func TestFolderOthersMayWriteToIsRefused(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	dir := filepath.Join(t.TempDir(), "shared")
-	file := build(t, dir, tiny(t, "1.0.0", "/m"))
+	file := build(t, dir, testplugin.Tiny(t, "1.0.0", "/m"))
 	set := access.Make(getM)
 	yes := FolderGrant{Dir: dir, ID: "provider-tiny", Asked: set, Lines: set}
 	for _, mode := range []os.FileMode{0o770, 0o707, 0o777 | os.ModeSticky} {
@@ -171,7 +172,7 @@ func TestFolderOthersMayWriteToIsRefused(t *testing.T) {
 
 func TestAPartIsGranted(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	in := w.put(tiny(t, "1.0.0", "/m", "/n"))
+	in := w.put(testplugin.Tiny(t, "1.0.0", "/m", "/n"))
 	if err := w.Grant(ctx, Grant{ID: in.ID, Digest: in.Wasm, Asked: in.Access, Lines: access.Make(getN)}); err != nil {
 		t.Fatal(err)
 	}

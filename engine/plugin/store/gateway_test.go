@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/plugin/host/egress"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -22,7 +23,7 @@ func (f answer) RoundTrip(r *http.Request) (*http.Response, error) { return f(r)
 // The audit is of what the gateway of plugins really lets through and refuses.
 func TestAuditOfRealRequests(t *testing.T) {
 	w := newWorld(t)
-	in := w.put(tiny(t, "1.0.0", "/m", "/n"))
+	in := w.put(testplugin.Tiny(t, "1.0.0", "/m", "/n"))
 	r := w.NewRecorder()
 	seen := make(chan struct{}, 10)
 	g := egress.New(egress.Options{

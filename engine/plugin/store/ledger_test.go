@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 // A file that cannot be understood grants nothing, and nothing in it is lost.
@@ -34,7 +36,7 @@ func TestBrokenGrants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, w := context.Background(), newWorld(t)
-			in := w.put(tiny(t, "1.0.0", "/m"))
+			in := w.put(testplugin.Tiny(t, "1.0.0", "/m"))
 			w.grant(in)
 			p := inspect(t, in.File())
 			w.write(w.GrantsFile(), tc.text, 0o600)
@@ -54,7 +56,7 @@ func TestBrokenGrants(t *testing.T) {
 
 func TestGrantsThatOthersMayHaveWritten(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	in := w.put(tiny(t, "1.0.0", "/m"))
+	in := w.put(testplugin.Tiny(t, "1.0.0", "/m"))
 	w.grant(in)
 	p := inspect(t, in.File())
 	if info, err := os.Stat(w.GrantsFile()); err != nil || info.Mode().Perm() != 0o600 {
@@ -85,7 +87,7 @@ func TestGrantsThatOthersMayHaveWritten(t *testing.T) {
 
 func TestSigners(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	in := w.put(tiny(t, "1.0.0"))
+	in := w.put(testplugin.Tiny(t, "1.0.0"))
 	adopt := func(signer string) error {
 		return w.Adopt(ctx, Adoption{ID: in.ID, Digest: in.Digest, Signer: signer})
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 const lockText = `# our plugins
@@ -150,8 +152,8 @@ func TestLockOfTwoProcesses(t *testing.T) {
 
 func TestUseGivesExactlyWhatIsLocked(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	old, mode := w.put(tiny(t, "1.0.0", "/m")), w.put(expose(t))
-	newer := w.put(tiny(t, "2.0.0", "/m"))
+	old, mode := w.put(testplugin.Tiny(t, "1.0.0", "/m")), w.put(expose(t))
+	newer := w.put(testplugin.Tiny(t, "2.0.0", "/m"))
 	w.grant(newer)
 	l := &Lock{Dir: "/project", Plugins: map[string]Locked{"provider-tiny": LockedOf(old), "expose-tiny": LockedOf(mode)}}
 	dirs, err := w.Use(l)
@@ -182,7 +184,7 @@ func TestUseGivesExactlyWhatIsLocked(t *testing.T) {
 			}
 		})
 	}
-	if _, err := w.Put(ctx, tiny(t, "1.0.0", "/m"), old.Origin, fingerprintB); err != nil {
+	if _, err := w.Put(ctx, testplugin.Tiny(t, "1.0.0", "/m"), old.Origin, fingerprintB); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Use(l); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 func TestPolicyIsRead(t *testing.T) {
@@ -101,7 +102,7 @@ func TestPolicyLimits(t *testing.T) {
 
 func TestPolicyBindsGrants(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	in := w.put(tiny(t, "1.0.0", "/m"))
+	in := w.put(testplugin.Tiny(t, "1.0.0", "/m"))
 	w.grant(in)
 	p := inspect(t, in.File())
 	w.write(w.config, "plugins:\n  destinations: ['*.other.example']\n", 0o600)

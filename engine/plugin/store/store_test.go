@@ -13,11 +13,12 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testplugin"
 )
 
 func TestStoredPluginIsFoundByAHost(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	in := w.put(tiny(t, "1.0.0", "/machines"))
+	in := w.put(testplugin.Tiny(t, "1.0.0", "/machines"))
 	if dirs, err := w.Dirs(); err != nil || len(dirs) != 0 {
 		t.Fatalf("before it is active: %v, %v", dirs, err)
 	}
@@ -41,7 +42,7 @@ func TestStoredPluginIsFoundByAHost(t *testing.T) {
 
 func TestRevocationHoldsAtTheNextLookup(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	w.grant(w.put(tiny(t, "1.0.0", "/machines")))
+	w.grant(w.put(testplugin.Tiny(t, "1.0.0", "/machines")))
 	h := w.host()
 	if _, err := h.Provider(ctx, "tiny"); err != nil {
 		t.Fatal(err)
@@ -59,8 +60,8 @@ func TestRevocationHoldsAtTheNextLookup(t *testing.T) {
 // A grant is of one file: another one with the same id and version has none.
 func TestGrantIsOfOneModule(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	w.grant(w.put(tiny(t, "1.0.0", "/machines")))
-	other := w.put(tiny(t, "1.0.0", "/machines", "/keys"))
+	w.grant(w.put(testplugin.Tiny(t, "1.0.0", "/machines")))
+	other := w.put(testplugin.Tiny(t, "1.0.0", "/machines", "/keys"))
 	if err := w.Activate(ctx, other.Digest); err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +74,18 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 		paths  []string // that it asks for
 		change func(in Installed) error
 	}{
-		"module of one that asks":            {[]string{"/m"}, func(in Installed) error { return appendTo(in.File(), "\x00\x02\x01x") }},
-		"module of one that asks nothing":    {nil, func(in Installed) error { return appendTo(in.File(), "\x00\x02\x01x") }},
-		"manifest":                           {[]string{"/m"}, func(in Installed) error { return appendTo(in.Dir+"/provider-tiny.yaml", "\n") }},
-		"record":                             {[]string{"/m"}, func(in Installed) error { return os.WriteFile(in.Dir+"/origin.json", []byte("{"), 0o600) }},
-		"module is gone":                     {[]string{"/m"}, func(in Installed) error { return os.Remove(in.File()) }},
-		"module of one that asks is another": {[]string{"/m"}, func(in Installed) error { return os.WriteFile(in.File(), tiny(t, "1.0.0", "/m", "/n").Wasm, 0o600) }},
+		"module of one that asks":         {[]string{"/m"}, func(in Installed) error { return appendTo(in.File(), "\x00\x02\x01x") }},
+		"module of one that asks nothing": {nil, func(in Installed) error { return appendTo(in.File(), "\x00\x02\x01x") }},
+		"manifest":                        {[]string{"/m"}, func(in Installed) error { return appendTo(in.Dir+"/provider-tiny.yaml", "\n") }},
+		"record":                          {[]string{"/m"}, func(in Installed) error { return os.WriteFile(in.Dir+"/origin.json", []byte("{"), 0o600) }},
+		"module is gone":                  {[]string{"/m"}, func(in Installed) error { return os.Remove(in.File()) }},
+		"module of one that asks is another": {[]string{"/m"}, func(in Installed) error {
+			return os.WriteFile(in.File(), testplugin.Tiny(t, "1.0.0", "/m", "/n").Wasm, 0o600)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, w := context.Background(), newWorld(t)
-			b := tiny(t, "1.0.0", tc.paths...)
+			b := testplugin.Tiny(t, "1.0.0", tc.paths...)
 			in := w.put(b)
 			w.grant(in)
 			if err := tc.change(in); err != nil {
@@ -114,7 +117,7 @@ func appendTo(path, text string) error {
 
 func TestASignatureMayComeLater(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	b := tiny(t, "1.0.0")
+	b := testplugin.Tiny(t, "1.0.0")
 	w.put(b)
 	b.Signature = []byte("signed")
 	if _, err := w.Put(ctx, b, bundle.Origin{}, fingerprintA); err != nil {
@@ -130,7 +133,7 @@ func TestASignatureMayComeLater(t *testing.T) {
 }
 
 func TestHalfABundleIsNeverSeen(t *testing.T) {
-	b := tiny(t, "1.0.0", "/m")
+	b := testplugin.Tiny(t, "1.0.0", "/m")
 	b.Signature, b.Report = []byte("s"), []byte("{}")
 	for n := 1; ; n++ {
 		w, steps := newWorld(t), 0
@@ -163,7 +166,7 @@ func TestWhatAKilledWriterLeftIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.write(filepath.Join(half, "x.wasm"), "x", 0o600)
-	w.put(tiny(t, "1.0.0"))
+	w.put(testplugin.Tiny(t, "1.0.0"))
 	if entries, _ := os.ReadDir(w.BundleDir()); len(entries) != 1 {
 		t.Errorf("left: %v", entries)
 	}
@@ -171,7 +174,7 @@ func TestWhatAKilledWriterLeftIsRemoved(t *testing.T) {
 
 func TestRemove(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
-	in := w.put(tiny(t, "1.0.0", "/m"))
+	in := w.put(testplugin.Tiny(t, "1.0.0", "/m"))
 	w.grant(in)
 	if err := w.Remove(ctx, in.Digest); err != nil {
 		t.Fatal(err)
@@ -187,7 +190,7 @@ func TestRemove(t *testing.T) {
 		wantError(t, w.Remove(ctx, digest), "not a digest")
 	}
 	// What is missing is told, and does not hide the rest.
-	one, two := w.put(tiny(t, "1.0.0")), w.put(expose(t))
+	one, two := w.put(testplugin.Tiny(t, "1.0.0")), w.put(expose(t))
 	w.grant(one)
 	w.grant(two)
 	if err := os.RemoveAll(one.Dir); err != nil {
@@ -204,7 +207,7 @@ func TestManyProcessesAtOnce(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	var all []Installed
 	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0"} {
-		all = append(all, w.put(tiny(t, version, "/m")))
+		all = append(all, w.put(testplugin.Tiny(t, version, "/m")))
 	}
 	var wg sync.WaitGroup
 	for _, in := range all {
@@ -214,7 +217,7 @@ func TestManyProcessesAtOnce(t *testing.T) {
 			if err := s.Adopt(ctx, Adoption{ID: in.ID, Digest: in.Digest, Grant: &g, Activate: true}); err != nil {
 				t.Error(err)
 			}
-			if _, err := s.Put(ctx, tiny(t, in.Version, "/m"), bundle.Origin{}, ""); err != nil {
+			if _, err := s.Put(ctx, testplugin.Tiny(t, in.Version, "/m"), bundle.Origin{}, ""); err != nil {
 				t.Error(err)
 			}
 		})
@@ -228,7 +231,7 @@ func TestManyProcessesAtOnce(t *testing.T) {
 func TestFullDiskIsOneClearError(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(func(string) error { return full("/place", syscall.ENOSPC) })
-	_, err := s.Put(context.Background(), tiny(t, "1.0.0"), bundle.Origin{}, "")
+	_, err := s.Put(context.Background(), testplugin.Tiny(t, "1.0.0"), bundle.Origin{}, "")
 	if !errors.Is(err, state.ErrNoSpace) {
 		t.Error(err)
 	}
