@@ -160,7 +160,7 @@ func (s *Server) progress(ctx context.Context) event.Func {
 		return nil
 	}
 	return func(e event.Event) {
-		_ = s.push.Notify(ctx, "event", Progress{Request: req.ID(), Event: e, Text: eventtext.Sentence(e)}) // a client that is gone needs none
+		_ = s.push.Notify(ctx, "event", Progress{Request: req.ID(), Event: e, Kind: e.Kind(), Text: eventtext.Sentence(e)}) // a client that is gone needs none
 	}
 }
 

@@ -203,6 +203,7 @@ type SessionRef struct {
 type Progress struct {
 	Request string      `json:"request" jsonschema:"ID of the request, as JSON"`
 	Event   event.Event `json:"event"`
+	Kind    event.Kind  `json:"kind" jsonschema:"step, done, warning, output or copied, as in the list of events"`
 	Text    string      `json:"text" jsonschema:"the event as a sentence; empty for those that only count"`
 }
 

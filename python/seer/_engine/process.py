@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextvars
 import itertools
 import json
 import os
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .. import errors
 from .._version import __version__
-from . import loop
+from . import display, loop
 
 if TYPE_CHECKING:
     from . import wire
@@ -49,7 +50,7 @@ class Engine:
     def __init__(self) -> None:
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._events: dict[str, Event] = {}
+        self._events: dict[str, Callable[[wire.Progress], None]] = {}
         self._process: Optional[asyncio.subprocess.Process] = None
         self._starting: Optional[asyncio.Task[None]] = None
         self._said: list[str] = []
@@ -58,7 +59,18 @@ class Engine:
 
     async def _call(self, method: str, params: Any = None, event: Optional[Event] = None) -> Any:
         await self._ready()
-        return await self._request(method, params, event)
+        if event is not None:
+            return await self._request(method, params, lambda p: event(p["event"], p["text"]))
+        shown = display.new()
+        if shown is None:
+            return await self._request(method, params, None)
+        succeeded = False
+        try:
+            got = await self._request(method, params, shown.event)
+            succeeded = True
+            return got
+        finally:
+            shown.end(succeeded)
 
     async def close(self) -> None:
         """Ends the process, which terminates the sandboxes that were not detached."""
@@ -95,14 +107,15 @@ class Engine:
         hello: wire.InitializeParams = {"protocol": PROTOCOL, "client": "python " + __version__}
         await self._request("initialize", hello, None)
 
-    async def _request(self, method: str, params: Any, event: Optional[Event]) -> Any:
+    async def _request(self, method: str, params: Any, event: Optional[Callable[[wire.Progress], None]]) -> Any:
         process = self._process
         if process is None or process.stdin is None:
             raise errors.EngineError("the engine has ended")
         number = next(self._ids)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         if event is not None:
-            self._events[str(number)] = event
+            context, hears = contextvars.copy_context(), event  # of the caller: a notebook's output belongs to it
+            self._events[str(number)] = lambda p: context.run(hears, p)
         try:
             await self._send(process, {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}})
             try:
@@ -151,7 +164,7 @@ class Engine:
         if event is None:
             return
         try:
-            event(params["event"], params["text"])
+            event(params)
         except Exception as e:  # of the caller's own function: the work goes on
             print(f"seer: progress: {e!r}", file=sys.stderr)
 

@@ -226,6 +226,7 @@ class Problem(TypedDict):
 
 class Progress(TypedDict):
     event: dict[str, Any]
+    kind: str
     request: str
     text: str
 

@@ -32,7 +32,7 @@ class Sandbox:
 
     def __init__(self, config: Optional[SandboxConfig] = None, name: Optional[str] = None, progress: Optional[Progress] = None):
         """``name`` is another way to find the sandbox. ``progress`` is called with each event, and
-        with it as a sentence."""
+        with it as a sentence; without it, a notebook or a terminal shows how far the work is."""
         self.config = config if config is not None else _default()
         self._name, self._progress, self._snapshot = name, progress, ""
         self._source: wire.StartParams = {}  # type: ignore[typeddict-item]  # where it is not config alone
@@ -84,6 +84,7 @@ class Sandbox:
         """Ends the sandbox and everything in it. It may be called again."""
         if self._info:
             await engine().call("sandbox.terminate", {"sandbox": self.sandbox_id}, self._progress)
+            self._info["state"] = "stopped"
 
     @blocking
     async def detach(self, seconds: Optional[float] = None) -> None:
@@ -243,7 +244,7 @@ class Sandbox:
             rows.append(("Cost", f"{self._info['cost_per_hour']:.2f} USD an hour"))
         cells = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows)
         for title, url in (("Jupyter", self.jupyter_url), ("VS Code", self.code_server_url)):
-            if url:
+            if url and self._info["state"] == "running":
                 cells += f'<tr><th>{title}</th><td><a href="{html.escape(url)}" target="_blank">open</a></td></tr>'
         return f"<table>{cells}</table>"
 

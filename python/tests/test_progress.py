@@ -1,0 +1,102 @@
+"""Progress in a kernel of Jupyter, in a terminal, and nowhere."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from seer._engine import display
+from support import Case
+
+PROGRAM = """
+from seer.environment import Sandbox, SandboxConfig
+with Sandbox(SandboxConfig(provider="local", gpu=None, execution_mode=None, timeout=600)) as sandbox:
+    assert sandbox.exec("echo out").stdout == "out\\n"
+"""
+# Has a kernel run the code, and prints what it displayed: [message, display_id, data], one by one.
+KERNEL = """
+import json, sys
+from jupyter_client.manager import start_new_kernel
+manager, client = start_new_kernel(kernel_name="python3")
+try:
+    for code in json.loads(sys.stdin.read()):
+        asked = client.execute(code)
+        while True:
+            message = client.get_iopub_msg(timeout=60)
+            kind, content = message["msg_type"], message["content"]
+            if message["parent_header"].get("msg_id") != asked:
+                continue
+            if kind in ("display_data", "update_display_data", "execute_result", "stream", "error"):
+                found = content.get("data") or content.get("text") or content.get("traceback")
+                print(json.dumps([kind, content.get("transient", {}).get("display_id"), found]))
+            if kind == "status" and content["execution_state"] == "idle":
+                break
+finally:
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+"""
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "TERM": "xterm"}
+
+
+class TestProgress(Case):
+    def cells(self, *code):
+        """What each of the messages of these cells displays."""
+        done = subprocess.run(
+            [os.environ["SEER_TEST_JUPYTER"], "-c", KERNEL], input=json.dumps(code), stdout=subprocess.PIPE, text=True, check=True,
+            env=environment(), cwd=self.dir,
+        )
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_in_a_notebook(self):
+        # Of the second cell, whose sandbox another cell's engine starts.
+        shown = self.cells("from seer._engine import engine, loop; loop.wait(engine().call('sandbox.list')); None", PROGRAM + "sandbox")
+        kinds = [kind for kind, _, _ in shown]
+        self.assertEqual(kinds[0], "display_data", shown)
+        self.assertIn("update_display_data", kinds)
+        ids = {number for kind, number, _ in shown if kind == "update_display_data"}
+        self.assertLessEqual(ids, {number for kind, number, _ in shown if kind == "display_data"})
+        self.assertIn("<progress>", shown[0][2]["text/html"])
+        self.assertTrue(any("is ready (" in data["text/html"] for kind, _, data in shown if kind == "update_display_data"), shown)
+        self.assertEqual(kinds[-1], "execute_result")
+        self.assertIn("<th>State</th><td>stopped</td>", shown[-1][2]["text/html"])
+
+    def test_in_a_terminal(self):
+        master, slave = pty.openpty()
+        child = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=slave, env=environment(), cwd=self.dir)
+        os.close(slave)
+        said = b""
+        while True:
+            try:
+                more = os.read(master, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not more:
+                break
+            said += more
+        os.close(master)
+        self.assertEqual((child.communicate()[0], child.returncode), (b"", 0), said)
+        self.assertIn(b"\r\x1b[Kbooting the runtime", said)
+        self.assertTrue(said.endswith(b"\r\x1b[K"), said)
+
+    def test_nowhere(self):
+        done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, env=environment(), cwd=self.dir)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), (b"", b"", 0))
+
+
+class TestShown(unittest.TestCase):
+    def test_copies_and_warnings(self):
+        lines, pages = [], []
+        shown = display.Shown(lambda s: (lines.append(display._line(s)), pages.append(display._html(s))))
+        shown.event({"kind": "step", "text": "a <b>\x1b[2J", "request": "1", "event": {}})
+        shown.event({"kind": "copied", "text": "", "request": "1", "event": {"data": {"bytes": 1, "total": 4}}})
+        shown.event({"kind": "warning", "text": "weaker", "request": "1", "event": {}})
+        shown.end(False)
+        self.assertEqual(lines[1], "[#####               ]  25% a <b> [2J")
+        self.assertEqual(pages[1], '<progress value="0.250"></progress> a &lt;b&gt; [2J')
+        self.assertTrue(pages[-1].startswith("weaker<br>failed after"), pages[-1])
