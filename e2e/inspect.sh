@@ -1,5 +1,5 @@
-# Seer as a sandbox of Inspect AI, from the wheel: Inspect's own checks of a sandbox pass, and an
-# eval of 20 samples at once leaves nothing.
+# Seer as a sandbox of Inspect AI, from the wheel: Inspect's own checks of a sandbox pass, a model
+# calls exposed functions as tools, and an eval of 20 samples at once leaves nothing.
 inspect=0.3.285
 home=$(eval echo "~$(id -un)") # for the cache of pip
 tools=$TOP/.tools/inspect-$inspect
@@ -13,7 +13,7 @@ fi
 rm "$TOP/$(tail -n 1 built)"
 export PYTHONPATH=$PWD/installed PATH=$PWD/installed/seer/_bin:$PATH
 
-"$tools/bin/python" -B -m pytest -q -p no:cacheprovider "$TOP/e2e/inspect/test_self_check.py"
+"$tools/bin/python" -B -m pytest -q -p no:cacheprovider "$TOP/e2e/inspect/test_self_check.py" "$TOP/e2e/inspect/test_tools.py"
 printf 'sandbox: {provider: local, timeout: 600, network: none}\n' >seer.yaml
 [ "$("$tools/bin/python" -B "$TOP/e2e/inspect/evaluate.py" | tail -n 1)" = ok ]
 [ "$(seer ls --json | grep -c '"state": *"running"')" = 0 ]

@@ -33,6 +33,8 @@ class Library:
     ``library.f(1)`` and ``import NAME; NAME.f(1)`` call the same function in the sandbox.
     """
 
+    interface: Any  #: the functions with their types and texts, as JSON has them
+
     def __init__(self, name: str, path: Path, functions: list[str], prompt: str):
         self.name = name  #: of the module
         self.path = path  #: folder that has the module
@@ -82,7 +84,9 @@ class ScopedSandbox(Sandbox):
             if out not in sys.path:
                 sys.path.insert(0, out)
             importlib.invalidate_caches()
-            return Library(got["service"], Path(out), got["functions"] or [], got["prompt"])
+            library = Library(got["service"], Path(out), got["functions"] or [], got["prompt"])
+            library.interface = got["interface"]
+            return library
         if expose_as == "mcp":
             return got.get("mcp_servers") or {}
         if expose_as == "prompt":

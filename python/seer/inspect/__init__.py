@@ -6,5 +6,6 @@ computer.
 """
 
 from .sandbox import SeerSandbox, SeerSandboxConfig
+from .tools import tools
 
-__all__ = ["SeerSandbox", "SeerSandboxConfig"]
+__all__ = ["SeerSandbox", "SeerSandboxConfig", "tools"]
