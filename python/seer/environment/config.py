@@ -56,15 +56,15 @@ class ModelConfig:
 
     name: str
     revision: Optional[str] = None  #: branch, tag or commit
-    var_name: Optional[str] = None  #: variable in the notebook or interpreter
+    var_name: Optional[str] = None  #: variable in the notebook or interpreter; default model, then model_2 …
     hidden: Optional[bool] = None  #: the agent does not learn the name
     is_peft: Optional[bool] = None  #: an adapter; needs base_model
-    base_model: Optional[str] = None
+    base_model: Optional[str] = None  #: of the adapter
     include: Optional[list[str]] = None  #: patterns of files
-    exclude: Optional[list[str]] = None
-    dtype: Optional[str] = None
-    device: Optional[str] = None
-    load_as_peft: Optional[bool] = None
+    exclude: Optional[list[str]] = None  #: patterns of files to leave out
+    dtype: Optional[str] = None  #: such as "bfloat16"; default "auto"
+    device: Optional[str] = None  #: such as "cuda"; default "auto"
+    load_as_peft: Optional[bool] = None  #: wrapped in a blank LoRA adapter
 
 
 @_checked
@@ -72,10 +72,10 @@ class ModelConfig:
 class DatasetConfig:
     """A dataset of the Hugging Face Hub, or a folder."""
 
-    name: str
-    revision: Optional[str] = None
-    include: Optional[list[str]] = None
-    exclude: Optional[list[str]] = None
+    name: str  #: as that of a model
+    revision: Optional[str] = None  #: branch, tag or commit
+    include: Optional[list[str]] = None  #: patterns of files
+    exclude: Optional[list[str]] = None  #: patterns of files to leave out
 
 
 @_checked
@@ -103,10 +103,10 @@ class ImageConfig:
 class VolumeConfig:
     """A disk of the provider that outlives sandboxes."""
 
-    name: str
-    path: str
-    size: Optional[str] = None  #: such as "100GB"
-    read_only: Optional[bool] = None
+    name: str  #: at the provider
+    path: str  #: absolute, in the sandbox
+    size: Optional[str] = None  #: when it is made, such as "100GB"; default the provider's
+    read_only: Optional[bool] = None  #: the sandbox cannot write to it
     models: Optional[bool] = None  #: keeps models for the next machine
 
 
@@ -120,38 +120,38 @@ class SandboxConfig:
     """
 
     gpu: Union[str, list[str], None] = "A100"  #: type, or types in order of preference
-    gpu_count: Optional[int] = None
-    execution_mode: Optional[ExecutionMode] = ExecutionMode.NOTEBOOK
-    models: list[Union[ModelConfig, str]] = field(default_factory=list)
-    datasets: list[Union[DatasetConfig, str]] = field(default_factory=list)
-    repos: list[Union[RepoConfig, str]] = field(default_factory=list)
-    python_packages: list[str] = field(default_factory=list)
-    system_packages: list[str] = field(default_factory=list)
-    python_version: Optional[str] = None
-    secrets: list[str] = field(default_factory=list)  #: names of variables of this computer
-    env: dict[str, str] = field(default_factory=dict)
-    timeout: Union[int, float, str, None] = None  #: seconds, or "2h"; the sandbox then ends
-    idle_timeout: Union[int, float, str, None] = None
+    gpu_count: Optional[int] = None  #: default 1
+    execution_mode: Optional[ExecutionMode] = ExecutionMode.NOTEBOOK  #: None is a sandbox that only serves functions
+    models: list[Union[ModelConfig, str]] = field(default_factory=list)  #: put under /models
+    datasets: list[Union[DatasetConfig, str]] = field(default_factory=list)  #: put under /datasets
+    repos: list[Union[RepoConfig, str]] = field(default_factory=list)  #: cloned into /workspace
+    python_packages: list[str] = field(default_factory=list)  #: as pip writes them: "numpy>=1.24"
+    system_packages: list[str] = field(default_factory=list)  #: of apt
+    python_version: Optional[str] = None  #: such as "3.11"; default the one of the machine
+    secrets: list[str] = field(default_factory=list)  #: names of variables of this computer, or of .env
+    env: dict[str, str] = field(default_factory=dict)  #: variables of the sandbox
+    timeout: Union[int, float, str, None] = None  #: seconds, or "2h"; default 3600; the sandbox then ends
+    idle_timeout: Union[int, float, str, None] = None  #: the same, without use; default never
     local_files: list[tuple[PathLike, str]] = field(default_factory=list)  #: (here, in the sandbox)
-    local_dirs: list[tuple[PathLike, str]] = field(default_factory=list)
-    debug: Optional[bool] = None  #: VS Code in the browser
-    provider: Union[str, list[str], None] = None
-    provider_options: Optional[dict[str, Any]] = None
-    image: Union[ImageConfig, str, None] = None
-    volumes: list[VolumeConfig] = field(default_factory=list)
-    cpu: Optional[float] = None
-    memory: Union[str, float, None] = None
-    disk: Union[str, float, None] = None
-    region: Union[str, list[str], None] = None
-    max_price: Optional[float] = None  #: US dollars an hour
-    budget: Optional[float] = None  #: US dollars
-    ports: list[int] = field(default_factory=list)
-    host_ports: list[int] = field(default_factory=list)
-    isolation: Optional[str] = None
-    nested_sandbox: Optional[bool] = None
-    network: Union[str, list[str], None] = None
-    jupyter_port: Optional[int] = None
-    debug_port: Optional[int] = None
+    local_dirs: list[tuple[PathLike, str]] = field(default_factory=list)  #: (here, in the sandbox)
+    debug: Optional[bool] = None  #: VS Code in the browser; default False
+    provider: Union[str, list[str], None] = None  #: or a list in order of preference; default see above
+    provider_options: Optional[dict[str, Any]] = None  #: options by the name of a provider
+    image: Union[ImageConfig, str, None] = None  #: file system to start from
+    volumes: list[VolumeConfig] = field(default_factory=list)  #: disks that outlive the sandbox
+    cpu: Optional[float] = None  #: minimum cores; default the provider's
+    memory: Union[str, float, None] = None  #: minimum GiB, or "16GB"; default the provider's
+    disk: Union[str, float, None] = None  #: GB, or "100GB"; default the provider's
+    region: Union[str, list[str], None] = None  #: in the provider's names; default anywhere
+    max_price: Optional[float] = None  #: US dollars an hour; default any
+    budget: Optional[float] = None  #: US dollars of this sandbox; default as timeout allows
+    ports: list[int] = field(default_factory=list)  #: of the sandbox, to be reached
+    host_ports: list[int] = field(default_factory=list)  #: of this computer, that the sandbox reaches; local only
+    isolation: Optional[str] = None  #: "auto", "gvisor", "bubblewrap" or "none"; default "auto"
+    nested_sandbox: Optional[bool] = None  #: programs may make sandboxes of their own; default False
+    network: Union[str, list[str], None] = None  #: "open", "none", "host", or the only hosts; default "open"
+    jupyter_port: Optional[int] = None  #: default 8888, or a free one
+    debug_port: Optional[int] = None  #: of VS Code; default 8443, or a free one
 
     def experiment(self, scoped: bool = False) -> dict[str, Any]:
         """The experiment for the engine. A scoped sandbox has no execution mode."""
