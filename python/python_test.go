@@ -2,6 +2,7 @@
 package python_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -48,22 +49,29 @@ func TestPython(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
-			home, err := os.MkdirTemp("/tmp", "py") // short, for the paths of sockets
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(home) })
-			python := os.Getenv("SEER_PYTHON")
-			if python == "" {
-				python = "/usr/bin/python3"
-			}
+			python, env := interpreter(t)
 			cmd := exec.CommandContext(ctx, python, "-B", "-W", "error", "-m", "unittest", "discover", "-s", "tests", "-p", filepath.Base(file))
-			cmd.Env = append(os.Environ(), "SEER_PROGRAM="+program, "HOME="+home, "XDG_CACHE_HOME="+cache, "XDG_STATE_HOME="+filepath.Join(home, "ständig"),
-				"XDG_RUNTIME_DIR="+filepath.Join(home, "r"), "PYTHONPATH=.", "TMPDIR="+home, "NO_COLOR=1",
-				"SEER_TEST_JUPYTER="+testbuild.Jupyter(t))
+			cmd.Env = env
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}
+}
+
+// interpreter is a Python, and the environment in which it has the package and a home of its own.
+func interpreter(t *testing.T) (string, []string) {
+	t.Helper()
+	home, err := os.MkdirTemp("/tmp", "py") // short, for the paths of sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmp.Or(os.Getenv("SEER_PYTHON"), "/usr/bin/python3"), append(os.Environ(), "SEER_PROGRAM="+program, "HOME="+home, "XDG_CACHE_HOME="+cache,
+		"XDG_STATE_HOME="+filepath.Join(home, "ständig"), "XDG_RUNTIME_DIR="+filepath.Join(home, "r"), "PYTHONPATH="+here, "TMPDIR="+home,
+		"NO_COLOR=1", "SEER_TEST_JUPYTER="+testbuild.Jupyter(t))
 }

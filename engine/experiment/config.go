@@ -53,7 +53,7 @@ func FromConfig(config json.RawMessage) (*Experiment, error) {
 		e := &Experiment{}
 		return e, json.Unmarshal(config, e)
 	}
-	e, err := Parse(config, "experiment", LoadOptions{Partial: true})
+	e, err := Parse(config, "/experiment", LoadOptions{Partial: true}) // the working folder may be gone
 	if e == nil {
 		return nil, err
 	}

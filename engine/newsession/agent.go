@@ -15,8 +15,6 @@ import (
 const (
 	// maxFile is the largest file of a workspace that goes into a folder of an agent.
 	maxFile = 1 << 30
-	// sessionFile has the key of a shell session, in the agent's folder.
-	sessionFile = "session.json"
 	// jupyterURL is the variable for the server of MCP: an argument could be read by all users
 	// of this computer.
 	jupyterURL = "SEER_JUPYTER_URL"
@@ -101,7 +99,7 @@ func (m *Opened) describe(o Options, sandbox string) {
 		m.MCPServers = map[string]sdk.MCPServer{"notebook": server}
 	case workspace.CLI:
 		m.MCPServers = map[string]sdk.MCPServer{"sandbox": {
-			Command: o.Seer, Args: []string{"mcp", "--shell", filepath.Join(o.Dir, sessionFile), "--files", o.Dir},
+			Command: o.Seer, Args: []string{"mcp", "--shell", m.KeyFile, "--files", o.Dir},
 		}}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -41,6 +42,7 @@ type Opened struct {
 	Kind       workspace.Kind           `json:"kind"`
 	Prompt     string                   `json:"prompt" jsonschema:"for the agent"`
 	JupyterURL string                   `json:"jupyter_url,omitempty" jsonschema:"with the token; of a notebook session where a way leads to it"`
+	KeyFile    string                   `json:"key_file,omitempty" jsonschema:"of a cli session: opens the sandbox until the session ends"`
 	MCPServers map[string]sdk.MCPServer `json:"mcp_servers,omitempty"`
 	Env        map[string]string        `json:"env,omitempty" jsonschema:"variables of the agent's program"`
 }
@@ -176,7 +178,9 @@ func (h Host) fill(ctx context.Context, made *Opened, o Options, starter session
 		if err != nil {
 			return err
 		}
-		files = append(files, surface.File{Path: sessionFile, Data: text, Mode: 0o600})
+		name := h.ID + "-" + made.Name + ".session.json" // unique, for sessions may share a folder
+		made.KeyFile = filepath.Join(o.Dir, name)
+		files = append(files, surface.File{Path: name, Data: text, Mode: 0o600})
 	case o.Kind == workspace.Notebook:
 		made.JupyterURL, _ = h.JupyterURL() // without a way to it, the tools go through the runtime
 	}

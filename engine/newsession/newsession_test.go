@@ -107,7 +107,7 @@ func TestCLI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made.Name != "cli" || !strings.Contains(made.Prompt, "shout(x)") || made.Env["PYTHONPATH"] != agent ||
-		strings.Join(made.MCPServers["sandbox"].Args, " ") != "mcp --shell "+agent+"/session.json --files "+agent {
+		strings.Join(made.MCPServers["sandbox"].Args, " ") != "mcp --shell "+agent+"/"+s.ID()+"-cli.session.json --files "+agent {
 		t.Errorf("%+v", made)
 	}
 	said, err := repl.Execute(t.Context(), s.Runtime(), repl.Python{}, "import helpers; print(ready, model.path, tokenizer, helpers.shout('a'), open('data/numbers').read())")
@@ -119,7 +119,7 @@ func TestCLI(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	key, err := client.ReadSession(agent + "/session.json")
+	key, err := client.ReadSession(made.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,9 @@ func (s *Server) newSession(ctx context.Context, p SessionParams) (newsession.Op
 	living, stop := b.WithLifetime(ctx)
 	defer stop()
 	made, err := b.NewSession(living, o)
+	if err == nil && ctx.Err() != nil { // the client has cancelled, and will not hear of it
+		return made, errors.Join(b.EndSession(context.WithoutCancel(ctx), made.Name), ctx.Err())
+	}
 	if cause := context.Cause(living); err != nil && cause != nil && ctx.Err() == nil {
 		err = cause // the machine is lost
 	}

@@ -212,6 +212,7 @@ class Nothing(TypedDict):
 class Opened(TypedDict):
     env: NotRequired[dict[str, str]]
     jupyter_url: NotRequired[str]
+    key_file: NotRequired[str]
     kind: str
     mcp_servers: NotRequired[dict[str, dict[str, Any]]]
     name: str

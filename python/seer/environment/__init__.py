@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .experiment import EnvironmentHandle, ExperimentConfig, GPUConfig, setup_environment
     from .results import CommandError, ExecResult, ModelHandle, Snapshot
     from .sandbox import Sandbox
-    from .scoped import Library, ScopedSandbox
+    from .scoped import ScopedSandbox, ServedLibrary
 
 __all__ = [
     "CommandError",
@@ -27,13 +27,13 @@ __all__ = [
     "ExperimentConfig",
     "GPUConfig",
     "ImageConfig",
-    "Library",
     "ModelConfig",
     "ModelHandle",
     "RepoConfig",
     "Sandbox",
     "SandboxConfig",
     "ScopedSandbox",
+    "ServedLibrary",
     "Snapshot",
     "VolumeConfig",
     "setup_environment",

@@ -49,7 +49,8 @@ class Sandbox:
             raise Error(f"the sandbox {self.sandbox_id} was started before; make another one", "conflict")
         params: wire.StartParams = {"dir": os.getcwd(), "name": self._name or "", "snapshot": self._snapshot}
         if not self._source:
-            params["experiment"] = self.config.experiment(self._scoped)
+            # A session loads the models, and is told then what else its kernels begin with.
+            params["experiment"] = {**self.config.experiment(self._scoped), "workspace": {"preload_models": False}}
         params.update(self._source)
         self._info = await engine().call("sandbox.start", params, self._progress)
         return self

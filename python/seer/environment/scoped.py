@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Optional, Union
 
 from .._engine import blocking, engine
+from ..workspace import Library
 from .sandbox import Sandbox
 
 _folder: Optional[str] = None
@@ -27,7 +28,7 @@ def _out() -> str:
     return _folder
 
 
-class Library:
+class ServedLibrary(Library):
     """The functions of an interface, as a module that can be imported.
 
     ``library.f(1)`` and ``import NAME; NAME.f(1)`` call the same function in the sandbox.
@@ -35,16 +36,17 @@ class Library:
 
     interface: Any  #: the functions with their types and texts, as JSON has them
 
-    def __init__(self, name: str, path: Path, functions: list[str], prompt: str):
-        self.name = name  #: of the module
+    def __init__(self, name: str, path: Path, functions: list[str], prompt: str, sandbox: str):
+        super().__init__(path / name, name, prompt)
         self.path = path  #: folder that has the module
         self.functions = functions
         self.prompt = prompt  #: what an agent is told
+        self._module, self._served = name, sandbox
 
     @property
     def module(self) -> ModuleType:
         """The module, imported."""
-        return importlib.import_module(self.name)
+        return importlib.import_module(self._module)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -55,7 +57,7 @@ class Library:
         return [*super().__dir__(), *self.functions]
 
     def __repr__(self) -> str:
-        return f"<Library {self.name}: {', '.join(self.functions)}>"
+        return f"<ServedLibrary {self.name}: {', '.join(self.functions)}>"
 
 
 class ScopedSandbox(Sandbox):
@@ -70,8 +72,8 @@ class ScopedSandbox(Sandbox):
     ) -> Any:
         """Loads a file in the sandbox, and returns what an agent needs to call its functions.
 
-        ``name`` defaults to the stem of the file. By the mode, the result is a Library
-        (``library``), a dictionary of servers for ``mcpServers`` (``mcp``), the text of the prompt
+        ``name`` defaults to the stem of the file. By the mode, the result is a
+        ServedLibrary (``library``), a dictionary of servers for ``mcpServers`` (``mcp``), the text of the prompt
         (``prompt``), or the paths of the files that were written. A file that cannot be loaded is a
         ServiceError with its traceback.
         """
@@ -84,7 +86,7 @@ class ScopedSandbox(Sandbox):
             if out not in sys.path:
                 sys.path.insert(0, out)
             importlib.invalidate_caches()
-            library = Library(got["service"], Path(out), got["functions"] or [], got["prompt"])
+            library = ServedLibrary(got["service"], Path(out), got["functions"] or [], got["prompt"], self.sandbox_id)
             library.interface = got["interface"]
             return library
         if expose_as == "mcp":

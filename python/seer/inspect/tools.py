@@ -11,14 +11,14 @@ from typing import Any
 from inspect_ai.model import ContentImage, ContentText
 from inspect_ai.tool import Tool, ToolDef, ToolError, ToolParams
 
-from ..environment import Library
+from ..environment import ServedLibrary
 
 #: Bytes. A larger result stays in the sandbox, and the model gets a description of it.
 LARGEST = 1 << 20
 _ITEMS = 1000  # of a generator
 
 
-def tools(service: Library) -> list[Tool]:
+def tools(service: ServedLibrary) -> list[Tool]:
     """The functions of a served file as tools: ``use_tools(tools(scoped.serve("interface.py")))``.
 
     The model gets a result as text, an array as nested lists, an image as an image, and what a
@@ -27,7 +27,7 @@ def tools(service: Library) -> list[Tool]:
     return [_tool(service, function) for function in service.interface["functions"]]
 
 
-def _tool(service: Library, function: dict[str, Any]) -> Tool:
+def _tool(service: ServedLibrary, function: dict[str, Any]) -> Tool:
     client = importlib.import_module(service.module.__name__ + "._client")
     call = getattr(service.module, function["name"])
 
