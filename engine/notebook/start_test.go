@@ -26,6 +26,7 @@ import (
 	"github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestMain makes the test binary double as the runtime, so that Jupyter is started by
@@ -59,6 +60,7 @@ func machine(t *testing.T) (*client.Client, string) {
 	argv := loader.Command("python3")
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "GOCOVERDIR=" + dir}
+	cmd.Env = append(cmd.Env, testkit.RaceEnv()...)
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}

@@ -113,7 +113,7 @@ func (m *machine) launch() {
 		m.t.Fatal(err)
 	}
 	m.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.dir, "GOCOVERDIR=" + m.dir}
-	m.cmd.Env = append(m.cmd.Env, m.env...)
+	m.cmd.Env = append(append(m.cmd.Env, testkit.RaceEnv()...), m.env...)
 	for k, v := range env {
 		m.cmd.Env = append(m.cmd.Env, k+"="+v)
 	}

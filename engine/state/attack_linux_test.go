@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const mallory, alice = 65533, 65534 // users of one computer
@@ -57,7 +58,7 @@ func opened(dir string, defended bool) error {
 func victim(t *testing.T, uid int, dir string, defended bool) error {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestVictim$", "-test.v")
-	cmd.Dir, cmd.Env = "/", []string{"SEER_TEST_VICTIM=" + dir, "SEER_TEST_DEFENDED=" + strconv.FormatBool(defended)}
+	cmd.Dir, cmd.Env = "/", append(testkit.RaceEnv(), "SEER_TEST_VICTIM="+dir, "SEER_TEST_DEFENDED="+strconv.FormatBool(defended))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 	out, err := cmd.CombinedOutput()
 	_, result, ok := strings.Cut(string(out), "RESULT ")

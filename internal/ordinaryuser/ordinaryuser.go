@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // ID is the uid and the gid of the user.
@@ -68,7 +69,7 @@ func (a Again) Run(t *testing.T) string {
 		}
 	}
 	cmd := exec.Command("/proc/self/exe", append([]string{"-test.v"}, a.Args...)...) // by this name whatever the folder's mode
-	cmd.Dir, cmd.Env = "/", env
+	cmd.Dir, cmd.Env = "/", append(env, testkit.RaceEnv()...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ID, Gid: ID}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

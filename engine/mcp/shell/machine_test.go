@@ -23,6 +23,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // patience is for machines that have other things to do.
@@ -86,6 +87,7 @@ func (b *sandbox) start() error {
 	argv := loader.Command("python3")
 	b.cmd = exec.Command(argv[0], argv[1:]...)
 	b.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "GOCOVERDIR=" + dir}
+	b.cmd.Env = append(b.cmd.Env, testkit.RaceEnv()...)
 	for k, v := range env {
 		b.cmd.Env = append(b.cmd.Env, k+"="+v)
 	}

@@ -21,6 +21,7 @@ import (
 	seerruntime "github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/internal/ordinaryuser"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -74,6 +75,10 @@ func up(t *testing.T, kind string, env map[string]string, pairs ...string) *box 
 		t.Fatal(err)
 	}
 	for name, value := range env {
+		boot[name] = value
+	}
+	for _, variable := range testkit.RaceEnv() {
+		name, value, _ := strings.Cut(variable, "=")
 		boot[name] = value
 	}
 	step, err := b.p.Create(t.Context(), sdk.MachineSpec{Key: base, Owner: "me", Name: "box", Command: loader.CommandWith("python3", pairs...),
