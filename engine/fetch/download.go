@@ -81,7 +81,7 @@ func (j *job) run(ctx context.Context) error {
 		plan = append(plan, transfer.File{Path: f.Path, Size: f.Size, SHA256: f.SHA256, GitSHA1: f.GitSHA1})
 	}
 	o := j.transfer()
-	o.Dir = j.files()
+	o.Dir, o.Exclusive = j.files(), true
 	o.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) { return j.address(ctx, f.Path) }
 	if err := transfer.Download(ctx, plan, o); err != nil {
 		if ctx.Err() != nil {

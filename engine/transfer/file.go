@@ -27,7 +27,8 @@ type file struct {
 	File
 	run     *run
 	path    string
-	data    *os.File
+	lock    *state.Lock // nil = the caller has one
+	data    *os.File    // nil = nothing has to be done
 	sidecar *sidecar
 
 	mu      sync.Mutex
@@ -97,7 +98,7 @@ func (f *file) there(ctx context.Context) (bool, error) {
 	return false, ctx.Err()
 }
 
-// download brings the file to its place.
+// download brings the bytes of the file, and verifies them. What is left to do is publish.
 func (f *file) download(ctx context.Context) error {
 	there, err := f.there(ctx)
 	if err != nil {
@@ -110,7 +111,6 @@ func (f *file) download(ctx context.Context) error {
 	if err := f.open(); err != nil {
 		return err
 	}
-	defer f.data.Close()
 	err = f.round(ctx)
 	if errors.Is(err, ErrMismatch) {
 		if err = f.forget(); err == nil {
@@ -119,7 +119,7 @@ func (f *file) download(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		return f.publish()
+		return nil
 	case errors.Is(err, ErrMismatch):
 		return errors.Join(fmt.Errorf("%w; it was downloaded twice, and removed", err), f.sidecar.remove(), os.Remove(f.path+incomplete))
 	}
@@ -137,10 +137,18 @@ func (f *file) open() error {
 		return err
 	}
 	f.data = data
-	if err := f.resume(); err != nil {
-		return errors.Join(err, data.Close())
+	return f.resume()
+}
+
+// close lets go of the file and its lock.
+func (f *file) close() {
+	f.sidecar.close()
+	if f.data != nil {
+		_ = f.data.Close() // what counts has been synced
 	}
-	return nil
+	if f.lock != nil {
+		f.lock.Remove()
+	}
 }
 
 func (f *file) resume() error {
@@ -165,6 +173,9 @@ func (f *file) resume() error {
 	f.claimed = slices.Clone(f.written)
 	f.onDisk, f.noted = f.sidecar.recorded.bytes(), f.written.bytes()
 	f.run.meter.found(f.written.bytes())
+	if info.Size() == keep {
+		return nil
+	}
 	return f.data.Truncate(keep)
 }
 
@@ -212,8 +223,10 @@ func (f *file) keep() error {
 
 // publish gives the verified file its name.
 func (f *file) publish() error {
-	if err := f.data.Truncate(f.Size); err != nil { // an empty file, or one byte too many
-		return err
+	if info, err := f.data.Stat(); err != nil || info.Size() != f.Size { // one byte too many
+		if err := errors.Join(err, f.data.Truncate(f.Size)); err != nil {
+			return err
+		}
 	}
 	if err := f.data.Sync(); err != nil {
 		return diskError(f.data.Name(), err)

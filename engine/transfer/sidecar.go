@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/bootid"
 )
@@ -211,8 +213,8 @@ func (s *sidecar) remove() error {
 }
 
 func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err := unix.Unlink(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // os.Remove would also try a folder
+		return &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
 	return nil
 }

@@ -43,7 +43,11 @@ type Options struct {
 	// download has verified.
 	Doubt bool
 
-	Files int           // in work at once; default 8
+	// Exclusive says that the caller holds a lock that keeps other processes from these files.
+	// Otherwise each file has a lock of its own.
+	Exclusive bool
+
+	Files int           // in work at once; default 16
 	Tries int           // faults before the first byte of a file that end the download; default 8
 	Stall time.Duration // a connection without a byte for so long is replaced; default 30 s
 
@@ -61,6 +65,9 @@ type run struct {
 	mu    sync.Mutex
 	hosts map[string]*host
 	dirs  map[string]bool // to be synced at the end, once
+
+	verified      []*file // small ones that wait for their names
+	verifiedBytes int64
 }
 
 // Download brings all files of a plan into the folder. It continues what earlier calls
@@ -82,7 +89,7 @@ func Download(ctx context.Context, files []File, o Options) error {
 		o.block = defaultBlock
 	}
 	if o.Files <= 0 {
-		o.Files = 8
+		o.Files = maxPerHost
 	}
 	if o.Tries <= 0 {
 		o.Tries = maxTries
@@ -101,6 +108,30 @@ func Download(ctx context.Context, files []File, o Options) error {
 		defer r.client.CloseIdleConnections()
 	}
 	return errors.Join(r.all(ctx, files), r.syncDirs())
+}
+
+// bring downloads a file. Its lock, which may be nil, is let go of when the file has its name.
+func (r *run) bring(ctx context.Context, f File, lock *state.Lock) error {
+	n := r.newFile(f)
+	n.lock = lock
+	if err := n.download(ctx); err != nil || n.data == nil {
+		n.close()
+		return f.failed(err)
+	}
+	if f.Size >= r.block {
+		defer n.close()
+		return f.failed(n.publish())
+	}
+	return r.publishLater(n)
+}
+
+// failed names the file in an error that does not.
+func (f File) failed(err error) error {
+	var paused *PausedError
+	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &paused) {
+		return err
+	}
+	return fmt.Errorf("download %s: %w", f.name(), err)
 }
 
 // syncLater has the names of files in a folder be on the disk at the end.
@@ -127,7 +158,7 @@ func (r *run) all(ctx context.Context, files []File) error {
 	err := r.each(ctx, files, func(ctx context.Context, f File) error {
 		lock, taken, err := r.tryLock(f)
 		if err != nil {
-			return err
+			return f.failed(err)
 		}
 		if taken {
 			mu.Lock()
@@ -135,25 +166,27 @@ func (r *run) all(ctx context.Context, files []File) error {
 			held = append(held, f)
 			return nil
 		}
-		defer lock.Remove()
-		return r.newFile(f).download(ctx)
+		return r.bring(ctx, f, lock)
 	})
-	if err != nil {
+	if err := errors.Join(err, r.publishAll()); err != nil {
 		return err
 	}
-	return r.each(ctx, held, func(ctx context.Context, f File) error {
+	err = r.each(ctx, held, func(ctx context.Context, f File) error {
 		lock, err := state.Acquire(ctx, r.path(f)+lockSuffix)
 		if err != nil {
-			return err
+			return f.failed(err)
 		}
-		defer lock.Remove()
-		return r.newFile(f).download(ctx)
+		return r.bring(ctx, f, lock)
 	})
+	return errors.Join(err, r.publishAll())
 }
 
 func (r *run) tryLock(f File) (*state.Lock, bool, error) {
 	if err := os.MkdirAll(filepath.Dir(r.path(f)), 0o700); err != nil {
 		return nil, false, state.NoSpace(r.path(f), err)
+	}
+	if r.Exclusive {
+		return nil, false, nil
 	}
 	return state.TryAcquire(r.path(f) + lockSuffix)
 }
@@ -166,12 +199,7 @@ func (r *run) each(ctx context.Context, files []File, do func(context.Context, F
 			if groupCtx.Err() != nil {
 				return groupCtx.Err()
 			}
-			err := do(groupCtx, f)
-			var paused *PausedError
-			if err == nil || groupCtx.Err() != nil || errors.As(err, &paused) {
-				return err
-			}
-			return fmt.Errorf("download %s: %w", f.name(), err)
+			return do(groupCtx, f)
 		})
 	}
 	err := group.Wait()

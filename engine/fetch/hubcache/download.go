@@ -43,7 +43,7 @@ func (j *job) download(ctx context.Context) error {
 	if !j.writable {
 		j.Notify(Notice{Kind: ReadOnly, Path: j.Dir})
 		f.dir = filepath.Join(j.partial(), "blobs")
-		return f.get(ctx, missing)
+		return f.get(ctx, missing, true) // as the view is locked
 	}
 	if err := f.prepare(); err != nil {
 		return err
@@ -96,12 +96,14 @@ func (f *fetch) lockFile(b *blob) string {
 // batch downloads what no other program is at work on, and returns the rest.
 func (f *fetch) batch(ctx context.Context, blobs []*blob) (others []*blob, err error) {
 	var free []*blob
+	exclusive := true
 	for _, b := range blobs {
 		lock, held, err := state.TryAcquire(f.lockFile(b))
 		switch {
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
 			// The lock is for the Hub's clients alone, and to save them work: each has its own
 			// working file.
+			exclusive = false
 		case err != nil:
 			return nil, err
 		case held:
@@ -120,7 +122,7 @@ func (f *fetch) batch(ctx context.Context, blobs []*blob) (others []*blob, err e
 		}
 		free = append(free, b)
 	}
-	return others, f.get(ctx, free)
+	return others, f.get(ctx, free, exclusive)
 }
 
 // afterOther waits until another program has ended its download of a blob, and downloads it
@@ -134,11 +136,12 @@ func (f *fetch) afterOther(ctx context.Context, b *blob) error {
 	if err := f.findOne(ctx, b); err != nil || b.at != "" {
 		return err
 	}
-	return f.get(ctx, []*blob{b})
+	return f.get(ctx, []*blob{b}, true)
 }
 
 // get downloads blobs and gives them their names. What had the name of one is replaced then.
-func (f *fetch) get(ctx context.Context, blobs []*blob) error {
+// Exclusive says that their locks are held.
+func (f *fetch) get(ctx context.Context, blobs []*blob, exclusive bool) error {
 	byName := map[string]*blob{}
 	var plan []transfer.File
 	var want int64
@@ -148,7 +151,7 @@ func (f *fetch) get(ctx context.Context, blobs []*blob) error {
 		want += b.file.Size
 	}
 	o := f.Transfer
-	o.Dir = f.dir
+	o.Dir, o.Exclusive = f.dir, exclusive
 	o.Renew = func(ctx context.Context, file transfer.File) (transfer.Source, error) {
 		return f.Locate(ctx, byName[file.Path].file.Path)
 	}

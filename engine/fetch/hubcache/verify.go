@@ -39,8 +39,11 @@ func stampOf(path string) (s stamp, regular bool, err error) {
 }
 
 // notes remember which files had the content that the name of a blob promises: a file for
-// each, named by the blob and the inode, with the rest of the stamp in it.
+// each, named by the blob and the inode, with the rest of the stamp in it. Small files have
+// none: to hash one costs no more than to read its note.
 type notes string
+
+const smallFile = 64 << 10 // bytes
 
 func (c Cache) notes() notes { return notes(filepath.Join(c.Own, Source, ".verified")) }
 
@@ -64,7 +67,7 @@ func (n notes) remember(blob, path string) error {
 	if !regular {
 		return fmt.Errorf("%s is not a regular file", path)
 	}
-	if n.have(blob, s) {
+	if s.size < smallFile || n.have(blob, s) {
 		return nil
 	}
 	if err := os.MkdirAll(string(n), 0o700); err != nil {
@@ -134,7 +137,7 @@ func (n notes) look(ctx context.Context, blob string, size int64, path string) (
 	if !regular || s.size != size {
 		return wrong, nil
 	}
-	if n.have(blob, s) {
+	if s.size >= smallFile && n.have(blob, s) {
 		return right, nil
 	}
 	sum, err := hashFile(ctx, blob, path, nil)
@@ -168,7 +171,8 @@ func hashFile(ctx context.Context, blob, path string, progress func(int)) (strin
 		h = sha1.New()
 		fmt.Fprintf(h, "blob %d\x00", info.Size())
 	}
-	if _, err := io.CopyBuffer(h, reader{ctx, f, progress}, make([]byte, 1<<20)); err != nil {
+	buf := make([]byte, min(1<<20, info.Size()+1))
+	if _, err := io.CopyBuffer(h, reader{ctx, f, progress}, buf); err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -158,11 +158,14 @@ func (c Cache) hardLink(source, path, spare string) error {
 	case c.Symbolic:
 		link = os.Symlink
 	}
-	source, err := filepath.EvalSymlinks(source)
+	info, err := os.Lstat(source)
+	if err == nil && !info.Mode().IsRegular() {
+		source, err = filepath.EvalSymlinks(source)
+	}
 	if err != nil {
 		return err
 	}
-	info, err := os.Lstat(path)
+	info, err = os.Lstat(path)
 	if err == nil && info.Mode().IsRegular() && same(source, path) {
 		return nil
 	}

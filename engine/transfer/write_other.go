@@ -1,0 +1,7 @@
+//go:build !linux
+
+package transfer
+
+import "os"
+
+func startWriting(*os.File) {}
