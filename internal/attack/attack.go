@@ -27,6 +27,21 @@ type Row struct {
 // the defence is off: otherwise the row would prove nothing.
 func Run(t *testing.T, rows []Row) {
 	t.Helper()
+	run(t, rows, Row.run)
+}
+
+// RunParallel is [Run] for attacks of which each has a machine of its own, and a defence that
+// is switched off there alone: several are made at a time.
+func RunParallel(t *testing.T, rows []Row) {
+	t.Helper()
+	run(t, rows, func(r Row, t *testing.T) {
+		t.Parallel()
+		r.run(t)
+	})
+}
+
+func run(t *testing.T, rows []Row, one func(Row, *testing.T)) {
+	t.Helper()
 	byIsolation := map[string][]Row{}
 	for _, row := range rows {
 		isolation := row.Isolation
@@ -38,7 +53,7 @@ func Run(t *testing.T, rows []Row) {
 	for isolation, rows := range byIsolation {
 		t.Run(isolation, func(t *testing.T) {
 			for _, row := range rows {
-				t.Run(row.Name, row.run)
+				t.Run(row.Name, func(t *testing.T) { one(row, t) })
 			}
 		})
 	}

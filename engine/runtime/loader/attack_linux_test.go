@@ -46,13 +46,14 @@ func defences(defended bool, off ...[]string) (pairs []string) {
 
 // TestAttacks is what code in a sandbox does to become the runtime, or to outlive it.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	if len(kinds()) > 1 {
 		attack.Run(t, []attack.Row{{Name: "thread-outlives-its-leader", Isolation: isolation.GVisor, Want: "denied", Try: func(t *testing.T, defended bool) error {
 			return openAsThread(up(t, isolation.GVisor, map[string]string{slowStart: "1"}, defences(defended, leaders)...))
 		}}})
 	}
 	for _, kind := range kinds() {
-		attack.Run(t, []attack.Row{
+		attack.RunParallel(t, []attack.Row{
 			{Name: "replaced-runtime", Isolation: kind, Want: "sealed", Try: func(t *testing.T, defended bool) error {
 				return replaceRuntime(up(t, kind, nil, defences(defended, unsealed, unchecked)...))
 			}},
@@ -77,6 +78,7 @@ func TestAttacks(t *testing.T) {
 
 // TestArguments: an agent that lists processes does not get ten kilobytes of the loader.
 func TestArguments(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds() {
 		t.Run(kind, func(t *testing.T) {
 			b := up(t, kind, nil)

@@ -200,6 +200,7 @@ func placeSelf(t *testing.T, to string) {
 
 // TestAsOrdinaryUser makes the attacks again without root's rights.
 func TestAsOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	again := ordinaryuser.Again{Args: []string{"-test.run=^TestAttacks$"}, Env: []string{"SEER_TEST_GVISOR=" + os.Getenv("SEER_TEST_GVISOR")}}
 	if os.Getenv("SEER_TEST_GVISOR") != "" {
 		again.Runsc = ordinaryuser.Runsc(isolation.RunscBuild)
