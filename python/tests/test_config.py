@@ -1,6 +1,7 @@
 """Configurations, right and wrong."""
 
 import os
+import traceback
 from pathlib import Path
 
 from seer import ConfigError, EngineError
@@ -29,6 +30,13 @@ class TestConfig(Case):
         self.assertIn("a duration", str(caught.exception))
         with self.assertRaisesRegex(ConfigError, "no such folder"):
             Sandbox(SandboxConfig(gpu=None, execution_mode=None, models=["./no such folder"])).start()
+
+    def test_traceback_ends_behind_the_callers_line(self):
+        try:
+            Sandbox(SandboxConfig(gpu=None, cpu="x")).start()
+        except ConfigError as e:
+            frames = traceback.extract_tb(e.__traceback__)
+        self.assertEqual({Path(f.filename).name for f in frames[1:]}, {"blocking.py"})
 
     def test_experiment(self):
         config = SandboxConfig(

@@ -2,6 +2,19 @@
 the loop. blocking.pyi has the types, as typing is imported by nothing that ``Sandbox`` needs."""
 
 
+def _waited(work):
+    """Waits for work. An error is raised here again, so that its traceback ends behind the
+    caller's line; pytest and IPython hide the rest, too."""
+    from ..errors import Error
+    from . import loop
+
+    __tracebackhide__ = True
+    try:
+        return loop.wait(work)
+    except Error as e:
+        raise e.with_traceback(None) from e.__cause__
+
+
 def _awaited(work):
     import asyncio
 
@@ -30,9 +43,8 @@ class Call:
         _named_as(self, work)
 
     def __call__(self, *args, **kwargs):
-        from . import loop
-
-        return loop.wait(self._work(self._of, *args, **kwargs))
+        __tracebackhide__ = True
+        return _waited(self._work(self._of, *args, **kwargs))
 
     def aio(self, *args, **kwargs):
         """The same as a coroutine of the caller's own loop."""
@@ -47,9 +59,8 @@ class blocking:
         _named_as(self, work)
 
     def __call__(self, *args, **kwargs):
-        from . import loop
-
-        return loop.wait(self._work(*args, **kwargs))
+        __tracebackhide__ = True
+        return _waited(self._work(*args, **kwargs))
 
     def aio(self, *args, **kwargs):
         """The same as a coroutine of the caller's own loop."""
