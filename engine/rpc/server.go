@@ -20,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/newsession"
 	"github.com/seer-engine/seer/engine/remedy"
+	"github.com/seer-engine/seer/sdk"
 )
 
 const (
@@ -183,7 +184,11 @@ func (s *Server) sandbox(ctx context.Context, ref string) (*engine.Sandbox, erro
 	known := s.open[ref]
 	s.mu.Unlock()
 	if known != nil {
-		return known, nil
+		if h, err := known.Environment(ctx); err != nil || sdk.State(h.Status).Live() {
+			return known, nil
+		}
+		s.forget(known.ID()) // another program has ended it
+		_ = known.Close()
 	}
 	found, err := s.Engine.Open(ctx, ref)
 	if err != nil {

@@ -103,16 +103,24 @@ class Engine:
             )
         except OSError as e:
             raise errors.EngineError(f"the engine cannot be started: {name}: {e.strerror}") from None
-        self._tasks = [asyncio.ensure_future(self._read(self._process)), asyncio.ensure_future(self._listen(self._process))]
+        self._waiting = {}  # those that wait for a process before this one get its error
+        self._tasks = [
+            asyncio.ensure_future(self._read(self._process, self._waiting)), asyncio.ensure_future(self._listen(self._process)),
+        ]
         hello: wire.InitializeParams = {"protocol": PROTOCOL, "client": "python " + __version__}
-        await self._request("initialize", hello, None)
+        try:
+            await self._request("initialize", hello, None)
+        except errors.UnsupportedError as e:
+            self._process.stdin.close()  # type: ignore[union-attr] # it is a pipe
+            raise errors.EngineError(f"{e} (the program is {name}; SEER_PROGRAM names another one)") from None
 
     async def _request(self, method: str, params: Any, event: Optional[Callable[[wire.Progress], None]]) -> Any:
         process = self._process
         if process is None or process.stdin is None:
             raise errors.EngineError("the engine has ended")
         number = next(self._ids)
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting
+        answer = waiting[number] = asyncio.get_running_loop().create_future()
         if event is not None:
             context, hears = contextvars.copy_context(), event  # of the caller: a notebook's output belongs to it
             self._events[str(number)] = lambda p: context.run(hears, p)
@@ -126,7 +134,7 @@ class Engine:
                 await asyncio.wait([answer], timeout=60)
                 raise
         finally:
-            self._waiting.pop(number, None)
+            waiting.pop(number, None)
             self._events.pop(str(number), None)
 
     async def _send(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> None:
@@ -137,14 +145,14 @@ class Engine:
         except (ConnectionError, RuntimeError):
             raise self._ended() from None
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, answers: dict[int, asyncio.Future[Any]]) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
             message = json.loads(line)
             if message.get("method") == "event":
                 self._tell(message["params"])
                 continue
-            waiting = self._waiting.get(message.get("id"))
+            waiting = answers.get(message.get("id"))
             if waiting is None or waiting.done():
                 continue
             if "error" in message:
@@ -154,7 +162,7 @@ class Engine:
             else:
                 waiting.set_result(message["result"])
         await process.wait()
-        for waiting in self._waiting.values():
+        for waiting in answers.values():
             if not waiting.done():
                 waiting.set_exception(self._ended())
                 waiting.exception()
