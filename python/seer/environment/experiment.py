@@ -86,6 +86,9 @@ class EnvironmentHandle:
     experiment_config: ExperimentConfig
     _client: EnvironmentClient
 
+    def _repr_html_(self) -> str:
+        return self.sandbox._repr_html_()
+
 
 @blocking
 async def setup_environment(config: ExperimentConfig) -> EnvironmentHandle:

@@ -36,6 +36,10 @@ wc -c <"$1"
 _MISSING, _FOLDER, _FORBIDDEN = 44, 45, 46
 
 
+def _unshown(event: dict[str, Any], text: str) -> None:
+    """Inspect shows how far an eval is."""
+
+
 class SeerSandboxConfig(BaseModel, frozen=True):
     """A configuration in code: the fields of ``sandbox`` in an experiment."""
 
@@ -70,11 +74,11 @@ class SeerSandbox(SandboxEnvironment):
         cls, task_name: str, config: Optional[SandboxEnvironmentConfigType], metadata: dict[str, str]
     ) -> dict[str, SandboxEnvironment]:
         if isinstance(config, SeerSandboxConfig):
-            sandbox = Sandbox(SandboxConfig(**{"gpu": None, "execution_mode": None, **config.sandbox}))
+            sandbox = Sandbox(SandboxConfig(**{"gpu": None, "execution_mode": None, **config.sandbox}), progress=_unshown)
         elif isinstance(config, str):
-            sandbox = Sandbox.from_file(config)
+            sandbox = Sandbox.from_file(config, progress=_unshown)
         elif config is None:
-            sandbox = Sandbox(SandboxConfig(gpu=None, provider="local", execution_mode=None))
+            sandbox = Sandbox(SandboxConfig(gpu=None, provider="local", execution_mode=None), progress=_unshown)
         else:
             raise ValueError(f"seer: the configuration is a {type(config).__name__}; use the path of an experiment or SeerSandboxConfig")
         await sandbox.start.aio()
