@@ -44,6 +44,8 @@ type Server struct {
 	owned map[string]bool            // is terminated with the client
 	sent  map[string]window          // by stream
 
+	sessions map[string][]string // that the client has made, by ID of the sandbox
+
 	push *jrpc2.Server
 }
 
@@ -51,7 +53,7 @@ type Server struct {
 // has started and not detached.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	s.open, s.owned = map[string]*engine.Sandbox{}, map[string]bool{}
-	s.sent = map[string]window{}
+	s.sent, s.sessions = map[string]window{}, map[string][]string{}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.push = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
@@ -220,7 +222,8 @@ func (s *Server) forget(id string) {
 	delete(s.open, id)
 }
 
-// end terminates the client's sandboxes, all at once, and drops the connections to others.
+// end terminates the client's sandboxes, all at once. In others it ends the client's sessions,
+// and drops the connections.
 func (s *Server) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
@@ -232,6 +235,10 @@ func (s *Server) end() error {
 		wg.Go(func() {
 			if s.owned[id] {
 				errs <- b.Terminate(ctx)
+			} else {
+				for _, name := range s.sessions[id] {
+					_ = b.EndSession(ctx, name) // the sandbox may have ended
+				}
 			}
 			_ = b.Close()
 		})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/newsession"
@@ -33,6 +34,11 @@ func (s *Server) newSession(ctx context.Context, p SessionParams) (newsession.Op
 	if err == nil && ctx.Err() != nil { // the client has cancelled, and will not hear of it
 		return made, errors.Join(b.EndSession(context.WithoutCancel(ctx), made.Name), ctx.Err())
 	}
+	if err == nil {
+		s.mu.Lock()
+		s.sessions[b.ID()] = append(s.sessions[b.ID()], made.Name)
+		s.mu.Unlock()
+	}
 	if cause := context.Cause(living); err != nil && cause != nil && ctx.Err() == nil {
 		err = cause // the machine is lost
 	}
@@ -58,6 +64,9 @@ func (s *Server) endSession(ctx context.Context, p SessionRef) (None, error) {
 	if err != nil {
 		return None{}, err
 	}
+	s.mu.Lock()
+	s.sessions[b.ID()] = slices.DeleteFunc(s.sessions[b.ID()], func(name string) bool { return name == p.Name })
+	s.mu.Unlock()
 	return None{}, b.EndSession(ctx, p.Name)
 }
 

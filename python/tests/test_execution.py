@@ -12,7 +12,7 @@ from seer.environment import ExecutionMode, Sandbox, ScopedSandbox
 from seer.execution import create_cli_session, create_local_session, create_notebook_session
 from seer.harness import run_agent
 from seer.workspace import Library, Skill, Workspace
-from support import Case, config
+from support import PATIENCE, Case, config
 
 # Of the sandboxes: nothing has to be installed for a notebook.
 os.environ["SEER_PYTHON"] = os.environ["SEER_TEST_JUPYTER"]
@@ -137,6 +137,24 @@ class TestCLI(Sessions):
         """Runs code where the agent's variables are."""
         command = [os.environ["SEER_PROGRAM"], "python", sandbox.sandbox_id, "--session", "-c", code]
         return subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+
+    def test_end_of_the_program(self):
+        """A sandbox that lives on has room for sessions that begin otherwise."""
+        child, sandbox = self.program("""
+            from seer.environment import Sandbox
+            from seer.execution import create_cli_session
+            from seer.workspace import Workspace
+            from support import config
+            sandbox = Sandbox(config(execution_mode="cli")).start()
+            sandbox.detach(300)
+            create_cli_session(sandbox, Workspace(init="x = 1"))
+            print(sandbox.sandbox_id, flush=True)
+        """)
+        self.assertEqual(child.wait(PATIENCE), 0)
+        found = Sandbox.from_id(sandbox)
+        self.addCleanup(found.terminate)
+        with create_cli_session(found, Workspace(init="x = 2")) as session:
+            self.assertEqual((session.name, self.variable(found, "print(x)")), ("cli", "2\n"))
 
     def test_aio(self):
         async def main():
