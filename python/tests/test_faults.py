@@ -10,7 +10,7 @@ import time
 from seer import EngineError, Error
 from seer._engine import engine
 from seer.environment import Sandbox, ScopedSandbox
-from support import PATIENCE, Case, config, states
+from support import PATIENCE, Case, states
 
 # Speaks a version of the protocol that this package does not.
 OTHER_VERSION = """#!{python}
