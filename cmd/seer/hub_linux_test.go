@@ -385,9 +385,22 @@ func TestPlanModels(t *testing.T) {
 			t.Errorf("the second plan asks again: %+v", r)
 		}
 	}
+	h.ForgetRequests()
+	said, err = planOf(p, "exp.yaml", "--offline")
+	for _, want := range []string{"license gemma, gated (manual)", "llama, bfloat16, 2.0 kB on the GPU", "not checked access to org/adapter, and its newest commit, access to org/base"} {
+		if err != nil || !strings.Contains(said, want) {
+			t.Errorf("offline: %v, %q is missing in:\n%s", err, want, said)
+		}
+	}
+	if asked := h.Requests(); len(asked) > 0 {
+		t.Errorf("a plan offline asks: %+v", asked)
+	}
 	p.write("exp.yaml", "name: plan\nsandbox:\n  models:\n    - org/closed\nserve: [{file: interface.py}]\n")
 	if said, err := planOf(p, "exp.yaml"); err == nil || !strings.Contains(said, "exp.yaml:4: ") || !strings.Contains(said, "gated") {
 		t.Errorf("%v\n%s", err, said)
+	}
+	if said, err := planOf(p, "exp.yaml", "--offline"); err != nil || !strings.Contains(said, "nobody is asked for org/closed, and it was not looked at before") {
+		t.Errorf("offline, of a model that is new: %v\n%s", err, said)
 	}
 	h.Close()
 	if said, err := planOf(p, "exp.yaml"); err != nil || !strings.Contains(said, "was not looked at") {

@@ -53,6 +53,9 @@ func (r *Remote) Outline(ctx context.Context, o OutlineOptions) (string, error) 
 		now := time.Now() // when it was used last
 		return final, os.Chtimes(final, now, now)
 	}
+	if o.Offline != "" {
+		return "", errNobodyAsked(r.Name, o.Offline)
+	}
 	if err := r.drawOutline(ctx, final+partialAfter, o); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()

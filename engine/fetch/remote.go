@@ -28,6 +28,31 @@ func Find(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (*Remote, 
 	return &Remote{Model: s.model, Ref: ref, source: s}, nil
 }
 
+// Find is [Find], and remembers the answer in the cache. If nobody may be asked, the last answer
+// counts, of [Find] or of [Fetch]; whether its files can still be had is then not known.
+func (o Options) Find(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (*Remote, error) {
+	if o.Offline == "" {
+		r, err := Find(ctx, fetcher, ref)
+		if err != nil || r == nil {
+			return nil, err
+		}
+		return r, o.answers().keep(ref, r.resolved(), r.probe)
+	}
+	known, ok := o.answers().find(ref)
+	if !ok {
+		return nil, errNobodyAsked(ref.Name, o.Offline)
+	}
+	s, err := usable(fetcher, ref, known)
+	if err != nil {
+		return nil, err
+	}
+	return &Remote{Model: s.model, Ref: ref, source: s}, nil
+}
+
+func errNobodyAsked(name, why string) error {
+	return sdk.Errorf(sdk.Unavailable, "nobody is asked for %s, and it was not looked at before: %s", name, why)
+}
+
 // Locate says where a file is now, as a machine may know it.
 func (r *Remote) Locate(ctx context.Context, path string) (sdk.Location, error) {
 	f := r.file(path)

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ type Plan struct {
 	MaxPrice      float64          `json:"max_price,omitempty"` // USD per hour
 	Budget        float64          `json:"budget,omitempty"`    // USD
 	Models        []Model          `json:"models"`
+	ModelBytes    int64            `json:"model_bytes,omitempty"`   // of all files of models that were looked at
+	GPUsThatFit   []FittingGPU     `json:"gpus_that_fit,omitempty"` // what the providers have now, the cheapest first
+	NotChecked    []string         `json:"not_checked,omitempty"`   // because nobody was to be asked
 	Datasets      []Dataset        `json:"datasets"`
 	Uploads       []Upload         `json:"uploads"`
 	Packages      []string         `json:"packages"`
@@ -95,6 +99,28 @@ type ModelFacts struct {
 	License      string `json:"license,omitempty"`       // as the source names it
 	Gate         string `json:"gate,omitempty"`          // how the source restricts access
 	modelinfo.Info
+}
+
+// FittingGPU is a GPU, or several in one machine, whose memory is enough for the models.
+type FittingGPU struct {
+	Provider    string  `json:"provider"`
+	GPU         string  `json:"gpu"`
+	GPUCount    int     `json:"gpu_count"`
+	GPUMemoryGB float64 `json:"gpu_memory_gb"` // GiB of each
+	CostPerHour float64 `json:"cost_per_hour"` // USD, of the machine
+}
+
+// GPUNames are GPUs in words.
+func GPUNames(gpus []FittingGPU) string {
+	var names []string
+	for _, g := range gpus {
+		count := ""
+		if g.GPUCount > 1 {
+			count = fmt.Sprintf("%d × ", g.GPUCount)
+		}
+		names = append(names, fmt.Sprintf("%s%s at %s (%s an hour)", count, g.GPU, g.Provider, preflight.USD(g.CostPerHour)))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Dataset is a dataset and where its path will be found.

@@ -20,6 +20,7 @@ func (p Plan) Lines() []string {
 	p.machineLines(&t)
 	p.contentLines(&t)
 	p.agentLines(&t)
+	t.list("not checked", p.NotChecked)
 	for _, w := range p.Warnings {
 		t.line("warning", w)
 	}
@@ -62,6 +63,12 @@ func (p Plan) contentLines(t *text) {
 				t.line("", words)
 			}
 		}
+	}
+	if p.ModelBytes > 0 {
+		t.line("disk", texts.Bytes(p.ModelBytes)+" for models")
+	}
+	if len(p.GPUsThatFit) > 0 {
+		t.line("gpu", "enough for the models, by price: "+GPUNames(p.GPUsThatFit))
 	}
 	for _, d := range p.Datasets {
 		t.line("dataset", fmt.Sprintf("%s at %s ($%s), read-only", d.Name, d.Path, d.Env))

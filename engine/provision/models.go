@@ -25,6 +25,13 @@ type Models struct {
 	Report  event.Reporter
 
 	Manifests models.Manifests // of what is found
+
+	// Offers asks a provider what it has, to name GPUs that models fit on; nil = nobody is asked.
+	Offers func(ctx context.Context, provider string, q sdk.OfferQuery) ([]sdk.Offer, error)
+	// Suggest names GPUs also if the models fit on those that were chosen.
+	Suggest bool
+	// Offline is why no source may be asked; empty = they may be.
+	Offline string
 }
 
 // RemoteModel is a model that the machine downloads by itself. Local of its [machine.Model] is

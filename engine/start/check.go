@@ -2,6 +2,7 @@ package start
 
 import (
 	"context"
+	"slices"
 
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/errdefs"
@@ -75,10 +76,14 @@ func (s *Starter) Plan(ctx context.Context, exp *experiment.Experiment, o CheckO
 	if err != nil {
 		return p, errdefs.Wrap(errdefs.KindConfig, err)
 	}
-	if !o.Offline {
-		if err := s.models(event.Reporter{}).Describe(ctx, exp, &p); err != nil {
-			return p, errdefs.Wrap(errdefs.KindConfig, err)
-		}
+	models := s.models(event.Reporter{})
+	models.Suggest = true
+	if o.Offline {
+		models.Offline = "the plan is made offline"
+		p.NotChecked = notChecked(exp, p)
+	}
+	if err := models.Describe(ctx, exp, &p); err != nil {
+		return p, errdefs.Wrap(errdefs.KindConfig, err)
 	}
 	env, err := s.facts().Env(exp)
 	if err != nil {
@@ -98,6 +103,24 @@ func (s *Starter) Plan(ctx context.Context, exp *experiment.Experiment, o CheckO
 	effects := trust.Of(facts)
 	p.Accounts, p.Effects = facts.Accounts, &effects
 	return p, nil
+}
+
+// notChecked is what only others can tell, where nobody is asked.
+func notChecked(exp *experiment.Experiment, p plan.Plan) (all []string) {
+	for _, c := range p.Choices {
+		if what := "price and stock of " + c.Provider; !c.HostMounts && !slices.Contains(all, what) {
+			all = append(all, what)
+		}
+	}
+	for _, m := range exp.Sandbox.Fetched() {
+		if m.Source != experiment.SourceFolder {
+			all = append(all, "access to "+m.Name+", and its newest commit")
+		}
+	}
+	for _, r := range p.Repos {
+		all = append(all, "commit of "+r.URL)
+	}
+	return all
 }
 
 // facts gathers what preflight judges.

@@ -169,6 +169,6 @@ func (s *Starter) models(report event.Reporter) provision.Models {
 			value, _ := s.LookupEnv(name)
 			return value
 		},
-		Manifests: s.Manifests,
+		Manifests: s.Manifests, Offers: s.Offers,
 	}
 }

@@ -2,7 +2,9 @@ package acceptance
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
+	"github.com/seer-engine/seer/engine/plan"
 )
 
 // cloudWeights is the size of the large file of each model of the test.
@@ -153,6 +156,43 @@ workspace: {files: [agent.py]}
 agent: {command: [python3, agent.py]}
 `, c.name))
 		p.exits(0, []string{"run", "exp.yaml"}, "['config.json', 'sub/vocab.txt'] ['train.csv']", "a b 1,2")
+	})
+}
+
+// TestPlanNamesGPUs: a plan compares a model with the GPU that is asked for, and names those that
+// are enough with their prices. Offline, it asks nobody and says so.
+func TestPlanNamesGPUs(t *testing.T) {
+	eachCloud(t, func(t *testing.T, c *cloud) {
+		const weights = 30_000_000_000
+		p := c.at(t)
+		p.write("large/config.json", `{"model_type": "llama", "num_hidden_layers": 8}`)
+		header := fmt.Sprintf(`{"w":{"dtype":"BF16","shape":[%d],"data_offsets":[0,%d]}}`, weights/2, weights)
+		p.write("large/model.safetensors", string(binary.LittleEndian.AppendUint64(nil, uint64(len(header))))+header)
+		if err := os.Truncate(p.path("large/model.safetensors"), int64(8+len(header)+weights)); err != nil { // a hole
+			t.Fatal(err)
+		}
+		p.write("plan.yaml", fmt.Sprintf("name: test\nsandbox: {provider: %s, gpu: L4, disk: 20GB, timeout: 10m, models: [./large]}\nserve: [{file: tools.py, name: model_tools}]\n", c.name))
+		var made plan.Plan
+		if err := json.Unmarshal([]byte(p.exits(0, []string{"plan", "plan.yaml", "--json"}).out), &made); err != nil {
+			t.Fatal(err)
+		}
+		if len(made.GPUsThatFit) == 0 || len(made.NotChecked) > 0 {
+			t.Fatalf("%+v", made)
+		}
+		for i, g := range made.GPUsThatFit {
+			if g.Provider != c.name || g.GPUMemoryGB*(1<<30) < weights || g.CostPerHour <= 0 || i > 0 && g.CostPerHour < made.GPUsThatFit[i-1].CostPerHour {
+				t.Errorf("%+v", made.GPUsThatFit)
+			}
+		}
+		p.exits(0, []string{"plan", "plan.yaml"}, "the models need about 31.3 GB on the GPU", "1 × L4 has 25.8 GB", "these are enough: "+made.GPUsThatFit[0].GPU+" at "+c.name,
+			"sandbox.disk: the models have 30.0 GB, and the disk has 20 GB", "disk        30.0 GB for models", "gpu         enough for the models, by price: ")
+		var offline plan.Plan
+		if err := json.Unmarshal([]byte(p.exits(0, []string{"plan", "plan.yaml", "--json", "--offline"}).out), &offline); err != nil {
+			t.Fatal(err)
+		}
+		if len(offline.GPUsThatFit) > 0 || !slices.Contains(offline.NotChecked, "price and stock of "+c.name) || offline.ModelBytes != made.ModelBytes {
+			t.Errorf("offline: %+v", offline)
+		}
 	})
 }
 

@@ -47,6 +47,7 @@ func newPlan(a app) *cobra.Command {
 	}
 	cli.AddSet(c, &set)
 	cli.AddUnguarded(c, &check)
+	c.Flags().BoolVar(&check.Offline, "offline", false, "ask nobody over a network, and say what that leaves open")
 	a.AddTrust(c)
 	return c
 }
