@@ -29,6 +29,7 @@ class Lab:
         self.seer = str(self.bin / "seer")
         self.env = self._environment()
         self.processes: List["subprocess.Popen[str]"] = []
+        self.prefix: List[str] = []  # of what is run and measured, such as `ip netns exec NAME`
         self._helper: Optional["subprocess.Popen[str]"] = None
         for isolation in ("bubblewrap", "none"):
             self.experiment(isolation).write_text(EXPERIMENT % isolation)
@@ -56,6 +57,7 @@ class Lab:
     def run(self, *argv: str, **environment: str) -> float:
         """Runs a process to its end, with all its output thrown away, and returns how long that took."""
         env = dict(self.env, **environment)
+        argv = (*self.prefix, *argv)
         null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1)]
         errors = self.root / "stderr"
         actions = null + [(os.POSIX_SPAWN_OPEN, 2, str(errors), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)]
@@ -80,7 +82,7 @@ class Lab:
     def helper(self, op: str, **request: Any) -> Dict[str, Any]:
         """Asks for a measurement in Go; see bench/helper."""
         if self._helper is None:
-            argv = [str(self.bin / "bench-helper"), str(self.bin / "runtime"), str(self.bin / "plugins"), self.python]
+            argv = [*self.prefix, str(self.bin / "bench-helper"), str(self.bin / "runtime"), str(self.bin / "plugins"), self.python]
             self._helper = subprocess.Popen(argv, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
         assert self._helper.stdin and self._helper.stdout
         self._helper.stdin.write(json.dumps(dict(request, op=op)) + "\n")
@@ -89,6 +91,13 @@ class Lab:
         if not line:
             raise SystemExit("bench: the helper ended while it measured %s" % op)
         return json.loads(line)
+
+    def end_helper(self) -> None:
+        """Has the next measurement in Go start another helper."""
+        if self._helper is not None and self._helper.stdin:
+            self._helper.stdin.close()
+            self._helper.wait()
+        self._helper = None
 
     def use_peers(self) -> None:
         """From here on, this program finds the packages of the peers."""
@@ -112,9 +121,7 @@ class Lab:
     def close(self) -> None:
         down = [self.seer, "down", "--all"]
         subprocess.run(down, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if self._helper is not None and self._helper.stdin:
-            self._helper.stdin.close()  # and with it the clouds end
-            self._helper.wait()
+        self.end_helper()  # and with it the clouds end
         for process in self.processes:
             process.kill()
             process.wait()

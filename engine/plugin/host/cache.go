@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -95,10 +96,18 @@ func (c *diskCache) sum() string {
 		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(name, sealFile) {
 			return err
 		}
-		data, err := os.ReadFile(filepath.Join(c.dir, name))
-		fmt.Fprintf(h, "%s %d\n", name, len(data))
-		h.Write(data)
-		size += int64(len(data))
+		f, err := os.Open(filepath.Join(c.dir, name)) // tens of MB, which need not be in memory at once
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s %d\n", name, info.Size())
+		n, err := io.Copy(h, f)
+		size += n
 		return err
 	})
 	if err != nil {
