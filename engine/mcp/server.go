@@ -132,7 +132,7 @@ func (s *server) close() {
 
 func (s *server) start(face sdk.Interface) {
 	s.mcp = mcp.NewServer(
-		&mcp.Implementation{Name: s.link.service(), Title: "Seer: " + s.link.service(), Version: version(s.opts.Version)},
+		serve.Implementation(s.link.service(), s.opts.Version),
 		&mcp.ServerOptions{
 			Instructions:       face.Doc,
 			CompletionHandler:  s.complete,
@@ -152,13 +152,6 @@ func (s *server) start(face sdk.Interface) {
 	s.addCallTools()
 	s.addHandleTool()
 	s.addResources()
-}
-
-func version(v string) string {
-	if v == "" {
-		return "dev"
-	}
-	return v
 }
 
 func (o Options) handleAbove() *int64 {

@@ -148,19 +148,7 @@ const instructions = `Runs code in Jupyter notebooks of a sandbox, whose files, 
 A cell that takes long is not an error: it goes on, the answer has "state": "running", and wait_execution waits for it. A user may edit cells, too: read_notebook shows the notebook as it is now.`
 
 func (s *server) start() {
-	version := s.opts.Version
-	if version == "" {
-		version = "dev"
-	}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "notebook", Title: "Seer: notebook", Version: version}, &mcp.ServerOptions{
-		Instructions: instructions,
-		Capabilities: &mcp.ServerCapabilities{
-			Logging:   &mcp.LoggingCapabilities{}, //nolint:staticcheck // for the versions of MCP that most clients speak
-			Tools:     &mcp.ToolCapabilities{},
-			Resources: &mcp.ResourceCapabilities{},
-		},
-	})
-	s.mcp.AddReceivingMiddleware(serve.ReadableErrors)
+	s.mcp = serve.NewServer("notebook", s.opts.Version, instructions)
 	s.addSessionTools()
 	s.addCellTools()
 	s.addResources()

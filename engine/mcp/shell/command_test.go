@@ -73,17 +73,19 @@ func TestACancelledCommandEndsWithAllItHasStarted(t *testing.T) {
 	s := agent(t, shell.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
+	mark := strconv.FormatInt(time.Now().UnixNano(), 10) // of no other run of this test on this computer
+	sleep, began := "sleep 599."+mark, "began-"+mark
 	go func() {
-		_, err := s.CallTool(ctx, &sdkmcp.CallToolParams{Name: "run_command", Arguments: object{"command": "touch began; sleep 599 & sleep 599; wait"}})
+		_, err := s.CallTool(ctx, &sdkmcp.CallToolParams{Name: "run_command", Arguments: object{"command": "touch " + began + "; " + sleep + " & " + sleep + "; wait"}})
 		done <- err
 	}()
-	until(t, "the command begins", func() bool { return !try(t, s, "read_file", object{"path": "began"}).raw.IsError })
+	until(t, "the command begins", func() bool { return !try(t, s, "read_file", object{"path": began}).raw.IsError })
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("a cancelled request succeeded")
 	}
 	until(t, "its processes end", func() bool {
-		return use(t, s, "run_command", object{"command": "pgrep -fx 'sleep 599'"}).object["exit_code"] == 1.0
+		return use(t, s, "run_command", object{"command": "pgrep -fx '" + sleep + "'"}).object["exit_code"] == 1.0
 	})
 }
 

@@ -111,27 +111,10 @@ func open(ctx context.Context, source Source, o Options) (*server, error) {
 		s.files = root
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.mcp = mcp.NewServer(
-		&mcp.Implementation{Name: "sandbox", Title: "Seer: sandbox", Version: version(o.Version)},
-		&mcp.ServerOptions{
-			Instructions: instructions,
-			Capabilities: &mcp.ServerCapabilities{
-				Logging:   &mcp.LoggingCapabilities{}, //nolint:staticcheck // for the versions of MCP that most clients speak
-				Tools:     &mcp.ToolCapabilities{},
-				Resources: &mcp.ResourceCapabilities{},
-			},
-		})
-	s.mcp.AddReceivingMiddleware(serve.ReadableErrors)
+	s.mcp = serve.NewServer("sandbox", o.Version, instructions)
 	s.addTools()
 	s.addResources()
 	return s, nil
-}
-
-func version(v string) string {
-	if v == "" {
-		return "dev"
-	}
-	return v
 }
 
 func (s *server) close() {

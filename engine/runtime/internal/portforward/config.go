@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -112,7 +111,7 @@ func (c *Config) open(log *slog.Logger) ([]net.Listener, error) {
 		return nil, err
 	}
 	for _, port := range c.Ports {
-		l, err := listenInside(c.Dir, strconv.Itoa(port))
+		l, err := unixsocket.Replace(c.Dir, strconv.Itoa(port))
 		if err != nil {
 			return fail(fmt.Errorf("make the socket of port %d: %w", port, err))
 		}
@@ -135,33 +134,6 @@ func (c *Config) open(log *slog.Logger) ([]net.Listener, error) {
 		})
 	}
 	return open, nil
-}
-
-// listenInside makes a socket in a folder, in one step with the removal of an old one. Who
-// may connect is the folder's to say.
-func listenInside(dir, name string) (net.Listener, error) {
-	part := "." + name
-	path, folder, err := unixsocket.ShortPath(dir, part)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	l.SetUnlinkOnClose(false) // the next runtime replaces it
-	if err = os.Chmod(path, 0o666); err == nil {
-		err = os.Rename(path, filepath.Join(filepath.Dir(path), name))
-	}
-	if err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
 }
 
 // listenSoon waits a moment for a port that a runtime before this one still has.

@@ -105,6 +105,22 @@ func ShortPath(dir, name string) (string, *os.File, error) {
 
 // Listen makes a socket that its owner alone may use.
 func Listen(dir, name string) (*net.UnixListener, error) {
+	return listen(dir, name, func(path string) error { return os.Chmod(path, 0o600) })
+}
+
+// Replace makes a socket that everybody may use who may enter the folder, in one step with the
+// removal of an old one.
+func Replace(dir, name string) (*net.UnixListener, error) {
+	return listen(dir, "."+name, func(path string) error {
+		if err := os.Chmod(path, 0o666); err != nil {
+			return err
+		}
+		return os.Rename(path, filepath.Join(filepath.Dir(path), name))
+	})
+}
+
+// listen makes a socket in the place of one of the same name. Its file stays when it is closed.
+func listen(dir, name string, finish func(path string) error) (*net.UnixListener, error) {
 	path, folder, err := ShortPath(dir, name)
 	if err != nil {
 		return nil, err
@@ -118,7 +134,7 @@ func Listen(dir, name string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := finish(path); err != nil {
 		l.Close()
 		return nil, err
 	}
