@@ -1,7 +1,9 @@
 """Agents that work in a session."""
 
 import asyncio
+import json
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -9,8 +11,13 @@ from pathlib import Path
 from seer import ConfigError, Error, UnsupportedError
 from seer._engine import sessions
 from seer.environment import ScopedSandbox
+from seer.execution import create_cli_session, create_notebook_session
 from seer.harness import AgentError, run_agent
+from seer.workspace import Workspace
 from support import Case, config
+
+# Of the sandboxes: nothing has to be installed for a notebook.
+os.environ["SEER_PYTHON"] = os.environ["SEER_TEST_JUPYTER"]
 
 TOOLS = """
     @expose
@@ -28,6 +35,35 @@ AGENT = """
     print(model_tools.double(21), flush=True)
     print("to stderr", file=sys.stderr)
     open(os.environ["SEER_OUTPUTS"] + "/result", "w").write(os.environ["GREETING"])
+"""
+
+
+# Calls tools of its only MCP server, and prints the answer to the last one.
+CLIENT = """
+    import json, os, subprocess
+    [server] = json.load(open(os.environ["SEER_MCP_CONFIG"]))["mcpServers"].values()
+    child = subprocess.Popen(
+        [server["command"], *server["args"]], env={**os.environ, **server.get("env", {})},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )
+    def send(**message):
+        child.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + chr(10))
+        child.stdin.flush()
+    def answer(number):
+        while True:
+            got = json.loads(child.stdout.readline())
+            if got.get("id") == number:
+                return got
+    me = {"name": "a", "version": "1"}
+    send(id=0, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me})
+    answer(0)
+    send(method="notifications/initialized")
+    for number, (tool, arguments) in enumerate(json.loads(os.environ["CALLS"]), 1):
+        send(id=number, method="tools/call", params={"name": tool, "arguments": arguments})
+        last = answer(number)
+    print(last["result"]["content"][0]["text"])
+    child.stdin.close()
+    child.wait()
 """
 
 
@@ -96,27 +132,27 @@ class TestAgent(Case):
         """The agent starts the server of its configuration, which calls the function."""
         scoped = self.start(ScopedSandbox)
         servers = scoped.serve(self.write("model_tools.py", TOOLS), expose_as="mcp")
-        messages = self.command("""
-    import json, os, subprocess
-    server = json.load(open(os.environ["SEER_MCP_CONFIG"]))["mcpServers"]["model_tools"]
-    child = subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    def send(**message):
-        child.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\\n")
-        child.stdin.flush()
-    me = {"name": "a", "version": "1"}
-    send(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me})
-    child.stdout.readline()
-    send(method="notifications/initialized")
-    send(id=2, method="tools/call", params={"name": "double", "arguments": {"x": 21}})
-    while True:
-        answer = json.loads(child.stdout.readline())
-        if answer.get("id") == 2:
-            print(answer["result"]["content"][0]["text"])
-            break
-    child.stdin.close()
-    child.wait()
-        """, mcp_servers=servers)
+        session = Session(self.folder())
+        messages = asyncio.run(heard(
+            task="Go.", session=session, mcp_servers=servers, provider="command", command=["python3", str(self.write("agent.py", CLIENT))],
+            env={"CALLS": json.dumps([("double", {"x": 21})])},
+        ))
         self.assertIn("42", said(messages)[-1])
+
+    def test_sessions(self):
+        """The agent uses a whole sandbox through the MCP server of its session."""
+        os.environ["SEER_AGENT_CLAUDE"] = shlex.join(["python3", str(self.write("agent.py", CLIENT))])
+        self.addCleanup(os.environ.pop, "SEER_AGENT_CLAUDE")
+        for create, mode, calls in (
+            (create_notebook_session, "notebook", [
+                ("start_new_session", {"experiment_name": "a"}), ("execute_code", {"code": "print(6 * 7)"}),
+            ]),
+            (create_cli_session, "cli", [("run_command", {"command": "echo $((6 * 7))"})]),
+        ):
+            with self.subTest(mode):
+                session = create(self.start(execution_mode=mode), Workspace(), workspace_dir=self.dir / mode)
+                messages = asyncio.run(heard(task="Compute.", session=session, env={"CALLS": json.dumps(calls)}))
+                self.assertIn("42\\n", said(messages)[-1])
 
     def test_confined(self):
         secret = self.write("secret", "s")
