@@ -39,7 +39,7 @@ class Stream(Iterator[Any]):
             value = call.client.read(event)
         except SeerError as e:
             self.close()
-            raise e.with_traceback(None)  # as in Library.call
+            raise e.with_traceback(None) from e.__cause__  # as in Library.call
         except BaseException:
             self.close()
             raise

@@ -71,7 +71,8 @@ class Library:
         try:
             return self.client.call(fn, *given_arguments(args, kwargs, leading, rest))
         except SeerError as e:
-            raise e.with_traceback(None)  # one frame of this file is enough: the error is the caller's, or the function's
+            # One frame of this file is enough: the error is the caller's, or the function's.
+            raise e.with_traceback(None) from e.__cause__
 
     def stream(self, fn: str, args: List[Any], kwargs: Dict[str, Any], leading: Sequence[str] = (), rest: Sequence[Any] = ()) -> Stream:
         """Calls a generator."""

@@ -10,18 +10,18 @@ from typing import Any, Callable, Dict
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-import numpy  # noqa: E402
+import numpy
 
-from seer_worker.handles.facts import size_of  # noqa: E402
-from seer_worker.handles.handles import Handles  # noqa: E402
-from seer_worker.handles.memory import Memory  # noqa: E402
-from seer_worker.policy import limits_schema  # noqa: E402
-from seer_worker.transport.frames import Decoder  # noqa: E402
-from seer_worker.transport.intake import Intake, Passed  # noqa: E402
+from seer_worker.handles.facts import size_of
+from seer_worker.handles.handles import Handles
+from seer_worker.handles.memory import Memory
+from seer_worker.policy import limits_schema
+from seer_worker.transport.frames import Decoder
+from seer_worker.transport.intake import Intake, Passed
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import harness  # noqa: E402
+import harness
 
 MIB = 1 << 20
 CODE = """

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, List
 
 from harness import alive
+
 from seer_worker.process import children, context
 from seer_worker.process.context import Scope
 

@@ -30,9 +30,9 @@ from client import (
     UnknownCall,
     options,
 )
-from harness import eventually
-from fakes import Front
 from fake_worker import Failed, Service
+from fakes import Front
+from harness import eventually
 
 FOLDER = str(bundle.FOLDER)
 

@@ -12,9 +12,9 @@ import unittest.mock
 import bundle
 import numpy as np
 from client import CallTimeout, Client, Cut, Info, Interrupted, SeerError, Unreachable, dial, options
-from harness import eventually
-from fakes import HELLO, Front
 from fake_worker import Frames, Service
+from fakes import HELLO, Front
+from harness import eventually
 
 
 def echo(call, value):

@@ -12,9 +12,9 @@ import unittest
 from pathlib import Path
 
 import bundle
-from harness import eventually
-from fakes import Front
 from fake_worker import Service
+from fakes import Front
+from harness import eventually
 
 LIBRARY = '''"""Tools."""
 from __future__ import annotations
@@ -59,7 +59,10 @@ def fail(call, n):
 
 def library(stack, name, version=""):
     """An imported library of that name, and the front of its service."""
-    service = Service(add=lambda call, a, b=2, *more, c=3, **rest: [version, a, b, list(more), c, rest], sleep=sleep, count=count, fail=fail)
+    def add(call, a, b=2, *more, c=3, **rest):
+        return [version, a, b, list(more), c, rest]
+
+    service = Service(add=add, sleep=sleep, count=count, fail=fail)
     sleep.concurrent = True
     front = stack.enter_context(Front(service))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

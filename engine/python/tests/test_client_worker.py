@@ -6,8 +6,8 @@ import unittest
 
 import bundle  # noqa: F401 - makes `client` importable
 from client import Client, Handle, HandleGone, options
-from harness import serve
 from fakes import Front
+from harness import serve
 
 CODE = '''
 import numpy as np

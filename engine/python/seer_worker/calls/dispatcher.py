@@ -147,7 +147,7 @@ class Dispatcher:
         return True
 
     def _detach(self, call: Call) -> None:
-        """The call goes on with nobody waiting, also where it was made without that. It stays as it was where the journal cannot keep it."""
+        """The call goes on with nobody waiting, also where it was made without that. It stays as it was if the journal cannot keep it."""
         waits, call.detached = call.state == QUEUED, True
         try:
             self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), _whole(call) if waits else b"")
