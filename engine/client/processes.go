@@ -95,11 +95,8 @@ func (c Processes) Run(ctx context.Context, spec protocol.ProcessSpec, stdin io.
 	if spec.ID == "" {
 		spec.ID = protocol.NewID("p-")
 	}
-	p, err := c.StartOnce(ctx, spec)
+	p, err := c.StartOwn(ctx, spec)
 	if err != nil {
-		if ctx.Err() != nil {
-			c.kill(ctx, spec.ID)
-		}
 		return protocol.Process{}, err
 	}
 	ioCtx, stop := context.WithCancel(ctx)
@@ -123,6 +120,25 @@ func lostProcess(err error) error {
 	return err
 }
 
+// StartOwn is StartOnce of a process that no other caller starts: if ctx ends meanwhile, it is
+// killed. A kill that overtakes the start would find no process, so the answer to the start is
+// waited for, up to killPatience.
+func (c Processes) StartOwn(ctx context.Context, spec protocol.ProcessSpec) (protocol.Process, error) {
+	starting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(killPatience, stop) })()
+	p, err := c.StartOnce(starting, spec)
+	if ctx.Err() == nil {
+		return p, err
+	}
+	c.kill(ctx, spec.ID)
+	return protocol.Process{}, context.Cause(ctx)
+}
+
+// killPatience is how long a caller whose context has ended waits for what is still to be said
+// to the machine.
+const killPatience = 5 * time.Second
+
 // StartOnce is Start of a process whose ID the caller has chosen. It repeats a start that
 // got no answer, which the ID makes harmless.
 func (c Processes) StartOnce(ctx context.Context, spec protocol.ProcessSpec) (protocol.Process, error) {
@@ -139,7 +155,7 @@ func (c Processes) StartOnce(ctx context.Context, spec protocol.ProcessSpec) (pr
 
 // kill is for a caller whose own context has ended.
 func (c Processes) kill(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killPatience)
 	defer cancel()
 	// Whatever is left ends with the linger rule or with the machine.
 	_ = c.Signal(ctx, id, "KILL")

@@ -94,7 +94,7 @@ func (s *server) begin(ctx context.Context, spec protocol.ProcessSpec) (*job, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.Processes().StartOnce(ctx, spec)
+	p, err := c.Processes().StartOwn(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +191,10 @@ func endProcess(ctx context.Context, c *client.Client, id string, force bool) er
 		wait, stop := context.WithTimeout(ctx, stopGrace)
 		defer stop()
 		if gone(wait, c, id) {
+			// It may have started something after the processes were listed that got the signal.
+			if err := c.Processes().Signal(ctx, id, "TERM"); protocol.CodeOf(err) != protocol.NotFound {
+				return err
+			}
 			return nil
 		}
 	}
