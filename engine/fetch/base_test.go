@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/fetch"
@@ -19,7 +20,9 @@ type based struct {
 	base      string
 	probe     sdk.Probe
 	questions int
-	located   []string
+
+	mu      sync.Mutex // files are located side by side
+	located []string
 }
 
 func (b *based) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
@@ -33,7 +36,9 @@ func (b *based) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMode
 }
 
 func (b *based) Locate(ctx context.Context, r sdk.FileRef) (sdk.Location, error) {
+	b.mu.Lock()
 	b.located = append(b.located, r.Path)
+	b.mu.Unlock()
 	return b.fake.Locate(ctx, r)
 }
 

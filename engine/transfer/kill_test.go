@@ -136,8 +136,10 @@ func TestFullDisk(t *testing.T) {
 
 func fullDisk(t *testing.T) {
 	o := newOrigin(t, map[string][]byte{"f": content("f", 6*block)})
+	filled := make(chan struct{})
 	o.fault = func(_ http.ResponseWriter, _ *http.Request, n int64) bool {
 		if n == 2 {
+			defer close(filled)
 			if err := os.WriteFile("/mnt/other", make([]byte, 1<<20), 0o600); err != nil && !errors.Is(err, syscall.ENOSPC) {
 				t.Error(err)
 			}
@@ -148,6 +150,7 @@ func fullDisk(t *testing.T) {
 	if err := get(t, "/mnt", o.file("f")); !errors.As(err, &full) || full.Path != "/mnt/f.incomplete" {
 		t.Fatalf("error = %v", err)
 	}
+	<-filled // a file that is still open would keep its space
 	if err := os.Remove("/mnt/other"); err != nil {
 		t.Fatal(err)
 	}
