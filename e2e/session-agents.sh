@@ -50,7 +50,7 @@ task() { # task AGENT TASK ISOLATION
   # The agents' programs are not in /usr here, so they come with the workspace, as links.
   mkdir -p "work-$name/.script" "work-$name/.tools"
   cp -al "$TOOLS/node_modules" "work-$name/.tools/" 2>/dev/null || cp -a "$TOOLS/node_modules" "work-$name/.tools/"
-  cp "$TOP"/e2e/session-agents/{scripted,configure}.py "$TOP/e2e/session-agents/drive.sh" "$TOP/e2e/agents/model.py" "work-$name/.script/"
+  cp "$TOP"/e2e/session-agents/{configure.py,drive.sh,"$2.yaml"} "work-$name/.script/"
   experiment "$1" "$2" "$3" "$mode" >"$name.yaml"
   "$SEER" run --yes "$name.yaml" >"$name.out" 2>"$name.err" || { tail -n 30 "$name.out" "$name.err" >&2 && exit 1; }
   "$jupyter" "$TOP/e2e/session-agents/check.py" "$1" "$2" "$3" "work-$name" "out-$name" || { tail -n 20 "$name.out" "$name.err" >&2 && exit 1; }

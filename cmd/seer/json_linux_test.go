@@ -107,6 +107,7 @@ func jsonCases(registry string) map[string]jsonCase {
 		"models rm":        {oneList, nil, f("models rm org/none"), 4},
 		"models gc":        {oneList, f("models gc"), f("models gc more"), 2},
 		"models du":        {oneObject, f("models du"), f("models du more"), 2},
+		"agent mock":       {serves, f("agent mock script.yaml"), f("agent mock none.yaml"), 4},
 		"engine":           {others, nil, f("engine"), 2},
 		"doctor":           {oneList, f("doctor"), f("doctor more"), 2},
 		"version":          {oneObject, f("version"), f("version more"), 2},
@@ -220,6 +221,7 @@ func (p *program) jsonWorld() {
 	p.write("seer.yaml", "name: test\nsandbox: {timeout: 10m}\n")
 	p.write("bad.yaml", "name: test\nsandbox: {timeout: soon}\n")
 	p.write("tools.py", "@expose\ndef hello():\n    print('hi')\n    return [1]\n\n@expose\ndef fail():\n    raise ValueError('no')\n")
+	p.write("script.yaml", "turns: [{say: hello}]\n")
 	p.write("agent.yaml", "name: test\nsandbox: {timeout: 10m}\nserve: [{file: tools.py, name: tools}]\nagent: {command: [echo, done]}\noutputs: results\n")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(p.dir, "key")).CombinedOutput(); err != nil {
 		p.t.Fatalf("%v: %s", err, out)

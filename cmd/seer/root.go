@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/agentcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/callcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/experimentcmd"
@@ -68,7 +69,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	addGroup(root, groupServe, "Functions for an agent:",
 		call.Serve, call.Call, call.Calls, call.Token, mcpcmd.NewMCP(a), experiment.Replay)
 	addGroup(root, groupSetup, "Setting up:",
-		experiment.Config, modelscmd.New(a), plugincmd.NewPlugin(a), experiment.Doctor, rpccmd.New(a), newVersion(a))
+		experiment.Config, modelscmd.New(a), agentcmd.New(a), plugincmd.NewPlugin(a), experiment.Doctor, rpccmd.New(a), newVersion(a))
 	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)

@@ -4,11 +4,11 @@
 set -euo pipefail
 cli=$1
 ip link set lo up
-"$PYTHON" "$TOP/e2e/agents/model.py" "$OUT/$cli.log" >"$OUT/$cli.port" &
+"$SEER" agent mock "$TOP/e2e/agents/script.yaml" --log "$OUT/$cli.log" >"$OUT/$cli.url" &
 model=$!
 trap 'kill $model' EXIT
-until [ -s "$OUT/$cli.port" ]; do kill -0 $model || exit 1; sleep 0.05; done
-url=http://127.0.0.1:$(cat "$OUT/$cli.port")
+until [ -s "$OUT/$cli.url" ]; do kill -0 $model || exit 1; sleep 0.05; done
+url=$(cat "$OUT/$cli.url")
 export HOME=$OUT/$cli.home PATH=$TOOLS/node_modules/.bin:$PATH
 mkdir -p "$HOME" "$OUT/$cli.work"
 cd "$OUT/$cli.work"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import List, Tuple
+from typing import Dict
 
-from model import answers
+import told
 
 agent, path = sys.argv[1:]
-with open(path, encoding="utf-8") as f:
-    log: List[Tuple[str, str]] = [(entry["tool"], entry["result"]) for entry in map(json.loads, f)]
-said = answers([entry for entry in log if entry[0] != "skill"])
-said["skill"] = dict(log).get("skill", "(was not told)")
+log = told.read(path, "tools")
+said: Dict[str, str] = {"skill": told.request_with(path, "see-red")}
+tool = ""
+for name, text in log:  # the answer of a call may have come by call-result
+    tool = tool if name == "call-result" else name
+    said["train" if tool == "finish" and name == "call-result" else tool] = text
 
 
 def expect(tool: str, *parts: str) -> None:

@@ -9,11 +9,14 @@ from typing import Dict, List
 
 import nbformat
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "agents"))
+import told  # noqa: E402
+
 agent, task, isolation, workspace, outputs = sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5])
+log = str(outputs / "told.jsonl")
 said: Dict[str, List[str]] = {}
-for line in (outputs / "told.jsonl").read_text(encoding="utf-8").splitlines():
-    entry = json.loads(line)
-    said.setdefault(entry["tool"], []).append(entry["result"])
+for tool, text in told.read(log, {"notebook": "notebook", "shell": "sandbox"}[task]):
+    said.setdefault(tool, []).append(text)
 
 
 def fail(text: str) -> None:
@@ -77,12 +80,13 @@ def shell() -> None:
 
 if agent == "claude":  # the others list it, but only this one has a tool that loads it
     expect("Skill", 0, "probing-models")
-expect("skill", 0, "How a model is probed in this test")
+if "How a model is probed in this test" not in told.request_with(log, "probing-models"):
+    fail("the model was not told of the skill")
 prompt = (workspace / "prompt.md").read_text(encoding="utf-8")
 for part in ["Probe the tiny model.", "tiny-model", "MODEL_TINY_MODEL_PATH", "helper", "Greets whoever is probed", "/workspace"]:
     if part not in prompt:
         fail(f"the prompt is {prompt!r}, without {part!r}")
-if "Greets whoever is probed" not in (said.get("skill") or [""])[0]:
+if not told.request_with(log, "Greets whoever is probed"):
     fail("the model was not given the prompt")
 {"notebook": notebook, "shell": shell}[task]()
 if (workspace / "session.json").exists() or (workspace / "mcp.json").exists():

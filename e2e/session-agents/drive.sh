@@ -3,11 +3,12 @@
 set -euo pipefail
 agent=$1 task=$2
 export PATH=$PWD/.tools/node_modules/.bin:$PATH
-python3 .script/scripted.py "$task" "$SEER_OUTPUTS/told.jsonl" >"$HOME/port" &
+seer=$(python3 -c 'import json, sys; print(next(iter(json.load(open(sys.argv[1]))["mcpServers"].values()))["command"])' "$SEER_MCP_CONFIG")
+"$seer" agent mock ".script/$task.yaml" --log "$SEER_OUTPUTS/told.jsonl" >"$HOME/url" &
 model=$!
 trap 'kill $model' EXIT
-until [ -s "$HOME/port" ]; do kill -0 $model || exit 1; sleep 0.05; done
-url=http://127.0.0.1:$(cat "$HOME/port")
+until [ -s "$HOME/url" ]; do kill -0 $model || exit 1; sleep 0.05; done
+url=$(cat "$HOME/url")
 python3 .script/configure.py "$agent" "$SEER_MCP_CONFIG" "$url"
 prompt=$(cat "$SEER_PROMPT")
 case $agent in

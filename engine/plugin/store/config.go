@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
 // Between these a policy can choose: what needs no permission, and what no host gives more of.
@@ -34,16 +36,16 @@ func ReadPolicy(file string) (Policy, error) {
 }
 
 func parsePolicy(file string, data []byte) (Policy, error) {
-	d := &document{file: file}
+	d := &yamldoc.Document{File: file}
 	p := DefaultPolicy()
-	if _, root := d.root(data); root != nil {
+	if _, root := d.Root(data); root != nil {
 		// A misspelled `plugins` would lift every limit.
-		if n := d.fields(root, "configuration", sections[:])["plugins"]; n != nil {
+		if n := d.Fields(root, "configuration", sections[:])["plugins"]; n != nil {
 			p.File = file
-			d.policy(n, &p)
+			readPolicy(d, n, &p)
 		}
 	}
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return Policy{}, err
 	}
 	return p, nil
@@ -63,46 +65,46 @@ func ReadDefaultGPU(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	d := &document{file: file}
+	d := &yamldoc.Document{File: file}
 	name := ""
-	if _, root := d.root(data); root != nil {
-		if n := d.fields(root, "configuration", sections[:])["providers"]; n != nil {
-			if v := d.fields(n, "providers", []string{"default_gpu"})["default_gpu"]; v != nil {
-				name = d.text(v, "providers.default_gpu")
+	if _, root := d.Root(data); root != nil {
+		if n := d.Fields(root, "configuration", sections[:])["providers"]; n != nil {
+			if v := d.Fields(n, "providers", []string{"default_gpu"})["default_gpu"]; v != nil {
+				name = d.Text(v, "providers.default_gpu")
 			}
 		}
 	}
-	return name, d.err()
+	return name, d.Err()
 }
 
-func (d *document) policy(n *yaml.Node, p *Policy) {
-	f := d.fields(n, "plugins", []string{"signatures", "signers", "destinations", "max_memory_mb", "registries"})
+func readPolicy(d *yamldoc.Document, n *yaml.Node, p *Policy) {
+	f := d.Fields(n, "plugins", []string{"signatures", "signers", "destinations", "max_memory_mb", "registries"})
 	if v := f["signatures"]; v != nil {
-		p.Signatures = Signatures(d.text(v, "plugins.signatures"))
+		p.Signatures = Signatures(d.Text(v, "plugins.signatures"))
 		switch p.Signatures {
 		case SignaturesOff, SignaturesWarn, SignaturesRequire:
 		default:
-			d.at(v.Line, "plugins.signatures: %q is not one of off, warn, require", p.Signatures)
+			d.At(v.Line, "plugins.signatures: %q is not one of off, warn, require", p.Signatures)
 		}
 	}
 	if v := f["max_memory_mb"]; v != nil {
-		mb, err := strconv.Atoi(d.text(v, "plugins.max_memory_mb"))
+		mb, err := strconv.Atoi(d.Text(v, "plugins.max_memory_mb"))
 		if err != nil || mb < leastMemoryMB || mb > mostMemoryMB {
-			d.at(v.Line, "plugins.max_memory_mb: %q is not a whole number from %d, which every plugin may use, to %d", v.Value, leastMemoryMB, mostMemoryMB)
+			d.At(v.Line, "plugins.max_memory_mb: %q is not a whole number from %d, which every plugin may use, to %d", v.Value, leastMemoryMB, mostMemoryMB)
 		}
 		p.MaxMemoryMB = mb
 	}
-	p.Signers = d.checked(f["signers"], "plugins.signers", checkFingerprint)
-	p.Destinations = d.checked(f["destinations"], "plugins.destinations", checkDestination)
-	p.Registries = d.checked(f["registries"], "plugins.registries", checkHost)
+	p.Signers = checked(d, f["signers"], "plugins.signers", checkFingerprint)
+	p.Destinations = checked(d, f["destinations"], "plugins.destinations", checkDestination)
+	p.Registries = checked(d, f["registries"], "plugins.registries", checkHost)
 }
 
 // checked is a list whose every value has passed a check.
-func (d *document) checked(n *yaml.Node, what string, check func(string) error) []string {
-	list := d.list(n, what)
+func checked(d *yamldoc.Document, n *yaml.Node, what string, check func(string) error) []string {
+	list := d.List(n, what)
 	for i, text := range list {
 		if err := check(text); err != nil && text != "" {
-			d.at(n.Content[i].Line, "%s: %v", what, err)
+			d.At(n.Content[i].Line, "%s: %v", what, err)
 		}
 	}
 	return list

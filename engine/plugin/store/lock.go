@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
 // LockFile is the name of the file with the plugins of a folder's experiments.
@@ -56,7 +57,7 @@ func ReadLock(dir string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := readPlain(filepath.Join(abs, LockFile), maxYAML)
+	data, err := readPlain(filepath.Join(abs, LockFile), yamldoc.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -69,46 +70,46 @@ func ReadLock(dir string) (*Lock, error) {
 }
 
 func parseLock(file string, data []byte) (*Lock, error) {
-	d := &document{file: file}
+	d := &yamldoc.Document{File: file}
 	l := &Lock{Plugins: map[string]Locked{}}
 	var root *yaml.Node
-	if l.doc, root = d.root(data); root == nil {
-		if len(d.errs) == 0 {
-			d.at(1, "empty; a lock begins with `version: %d`; install a plugin to have it written", lockVersion)
+	if l.doc, root = d.Root(data); root == nil {
+		if d.Err() == nil {
+			d.At(1, "empty; a lock begins with `version: %d`; install a plugin to have it written", lockVersion)
 		}
-		return nil, remedy.For(d.err(), remedy.Remedy{Action: remedy.InstallPlugin})
+		return nil, remedy.For(d.Err(), remedy.Remedy{Action: remedy.InstallPlugin})
 	}
 	// A file of another version may have other keys: the version is the mistake to tell.
 	if v := value(root, "version"); v == nil || v.Kind != yaml.ScalarNode || v.Value != strconv.Itoa(lockVersion) {
-		d.at(root.Line, "it is not of version %d, the only one that this program knows; use a newer version of it, or remove the file and install the plugins again", lockVersion)
-		return nil, d.err()
+		d.At(root.Line, "it is not of version %d, the only one that this program knows; use a newer version of it, or remove the file and install the plugins again", lockVersion)
+		return nil, d.Err()
 	}
-	f := d.fields(root, "seer.lock", []string{"version", "plugins"})
+	f := d.Fields(root, "seer.lock", []string{"version", "plugins"})
 	if n := f["plugins"]; n != nil {
-		plugins := d.fields(n, "plugins", nil)
+		plugins := d.Fields(n, "plugins", nil)
 		for _, id := range slices.Sorted(maps.Keys(plugins)) {
 			if !idPattern.MatchString(id) {
-				d.at(plugins[id].Line, "plugins: %q is not the id of a plugin", id)
+				d.At(plugins[id].Line, "plugins: %q is not the id of a plugin", id)
 			}
-			l.Plugins[id] = d.locked(plugins[id], "plugins."+id)
+			l.Plugins[id] = readLocked(d, plugins[id], "plugins."+id)
 		}
 	}
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-func (d *document) locked(n *yaml.Node, what string) Locked {
-	f := d.fields(n, what, lockKeys)
+func readLocked(d *yamldoc.Document, n *yaml.Node, what string) Locked {
+	f := d.Fields(n, what, lockKeys)
 	get := func(key string, valid func(string) bool, form string) string {
-		text := d.text(f[key], what+"."+key)
+		text := d.Text(f[key], what+"."+key)
 		if !valid(text) {
 			line := n.Line
 			if f[key] != nil {
 				line = f[key].Line
 			}
-			d.at(line, "%s.%s: %q is not %s", what, key, text, form)
+			d.At(line, "%s.%s: %q is not %s", what, key, text, form)
 		}
 		return text
 	}
@@ -120,13 +121,13 @@ func (d *document) locked(n *yaml.Node, what string) Locked {
 		Version:     get("version", some, "a version"),
 		Signer:      get("signer", func(s string) bool { return s == "none" || fingerprintPattern.MatchString(s) }, "the fingerprint of a key, SHA256:…, or none"),
 		Permissions: get("permissions", digestPattern.MatchString, "a permission hash, sha256:…"),
-		Contract:    d.list(f["contract"], what+".contract"),
+		Contract:    d.List(f["contract"], what+".contract"),
 	}
 	if out.Signer == "none" {
 		out.Signer = ""
 	}
 	if len(out.Contract) == 0 {
-		d.at(n.Line, "%s.contract: missing; it is a list like [provider/1]", what)
+		d.At(n.Line, "%s.contract: missing; it is a list like [provider/1]", what)
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func TestPolicyIsRead(t *testing.T) {
 func TestPolicyMistakesHaveAPlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"plugin:\n  signatures: off":                        "config.yaml:1: configuration: \"plugin\" is not a key",
-		"\nplugins:\n  signature: off":                      "config.yaml:3: plugins: \"signature\" is not a key that there is; there are signatures",
+		"\nplugins:\n  signature: off":                      "config.yaml:3: plugins: unknown key \"signature\"; did you mean \"signatures\"?",
 		"plugins:\n  signatures: never":                     "config.yaml:2: plugins.signatures: \"never\" is not one of off, warn, require",
 		"plugins:\n  signatures: [off]":                     "config.yaml:2: plugins.signatures: not a plain value",
 		"plugins:\n  signers: x":                            "config.yaml:2: plugins.signers: not a list; write [x]",

@@ -1,0 +1,245 @@
+package mockmodel
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxRepeats bounds how often a call is made again for its until.
+const maxRepeats = 200
+
+// conversation is what a request tells the model, whichever interface it came through.
+type conversation struct {
+	model  string
+	stream bool
+	tools  []tool
+	past   []Entry // oldest first
+}
+
+// tool is a tool as the agent names it. Some put those of a server into a namespace.
+type tool struct{ name, namespace string }
+
+// Entry is a text of the model that ended its turn, or the answer to a call of it.
+type Entry struct {
+	Tool string `json:"tool,omitempty"` // as the agent names it; empty = the model spoke
+	Text string `json:"text"`
+}
+
+// answer is what the model says next.
+type answer struct {
+	think, say string
+	call       *call
+	usage      Usage
+	turn       int    // index of the turn in the script; -1 = none of them
+	fault      *Fault // nil = none
+}
+
+type call struct {
+	tool      tool
+	arguments map[string]any
+	number    int // of calls before it, for its ID
+}
+
+// play finds the next answer of a conversation.
+func (s *Script) play(c conversation) answer {
+	turns := s.playable(c.tools)
+	if len(turns) == 0 { // a request beside the conversation, such as one for a title
+		return answer{say: s.End, usage: Usage{Input: 1, Output: 1}, turn: -1}
+	}
+	p := progress{script: s, turns: turns, taken: map[string]string{}}
+	for _, e := range c.past {
+		p.see(e)
+	}
+	if p.at >= len(turns) {
+		return answer{say: s.End, usage: Usage{Input: 1, Output: 1}, turn: -1}
+	}
+	t := s.Turns[turns[p.at]]
+	a := answer{think: t.Think, say: t.Say, usage: t.Usage, turn: turns[p.at], fault: t.Fault}
+	if t.Call == "" {
+		return a
+	}
+	name, arguments := t.Call, p.fill(t.With)
+	if p.next != nil {
+		name, arguments, a.think, a.say = p.next.tool, p.next.arguments, "", ""
+	}
+	found, ok := find(c.tools, name)
+	if !ok {
+		a.say = "The script calls " + name + ", which is not among the tools of this request: " + names(c.tools) + "."
+		return a
+	}
+	a.call = &call{tool: found, arguments: arguments, number: p.calls}
+	return a
+}
+
+// playable are the indexes of the turns that this agent can go through. There are none if it has
+// no tool of the script.
+func (s *Script) playable(tools []tool) []int {
+	var turns []int
+	has, calls := false, false
+	for i, t := range s.Turns {
+		_, ok := find(tools, t.Call)
+		has, calls = has || ok, calls || t.Call != ""
+		if !t.Optional || ok {
+			turns = append(turns, i)
+		}
+	}
+	if calls && !has {
+		return nil
+	}
+	return turns
+}
+
+// progress goes through the past of a conversation along the script.
+type progress struct {
+	script  *Script
+	turns   []int
+	at      int // in turns
+	calls   int
+	repeats int
+	next    *followUp // what the last answer asks to be called; nil = nothing
+	taken   map[string]string
+}
+
+// followUp is the call by which the answer of a call that goes on is waited for.
+type followUp struct {
+	tool      string
+	arguments map[string]any
+}
+
+// pending is how the MCP servers of Seer say that a call goes on.
+var pending = regexp.MustCompile(`(call-result) with \{\W*call\W*: \W*([A-Za-z0-9_.-]*[A-Za-z0-9])`)
+
+// see takes an entry into account.
+func (p *progress) see(e Entry) {
+	if p.at >= len(p.turns) {
+		return
+	}
+	t := p.script.Turns[p.turns[p.at]]
+	if e.Tool == "" {
+		if t.Call == "" {
+			p.at++
+		}
+		return
+	}
+	p.calls++
+	p.repeats++
+	p.next = nil
+	for name, pattern := range t.Take {
+		if m := pattern.FindStringSubmatch(e.Text); m != nil {
+			p.taken[name] = m[len(m)-1]
+		}
+	}
+	wait := pending.FindStringSubmatch(e.Text)
+	over := t.Until == nil && wait == nil || t.Until != nil && t.Until.MatchString(e.Text)
+	if over || p.repeats >= maxRepeats {
+		p.at++
+		p.repeats = 0
+		return
+	}
+	if wait != nil {
+		p.next = &followUp{wait[1], map[string]any{"call": wait[2]}}
+	}
+}
+
+// reference is ${NAME} in a text; $${NAME} is none.
+var reference = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// repeat is the reference to how often a call has been made for its turn, this time included.
+const repeat = "repeat"
+
+// fill puts what was taken into the texts of arguments.
+func (p *progress) fill(with map[string]any) map[string]any {
+	out, _ := p.filled(with).(map[string]any)
+	if out == nil {
+		return map[string]any{}
+	}
+	return out
+}
+
+func (p *progress) filled(value any) any {
+	switch v := value.(type) {
+	case string:
+		if v == "${"+repeat+"}" {
+			return p.repeats + 1
+		}
+		return reference.ReplaceAllStringFunc(v, p.referred)
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = p.filled(item)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[key] = p.filled(item)
+		}
+		return out
+	}
+	return value
+}
+
+func (p *progress) referred(text string) string {
+	if plain, escaped := strings.CutPrefix(text, "$$"); escaped {
+		return "$" + plain
+	}
+	name := text[2 : len(text)-1]
+	if name == repeat {
+		return strconv.Itoa(p.repeats + 1)
+	}
+	return p.taken[name]
+}
+
+// references are the names in the texts of arguments that a turn has to take.
+func references(with map[string]any) (found []string) {
+	text, _ := json.Marshal(with) // what cannot be marshalled is refused before
+	for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
+		if !strings.HasPrefix(m[0], "$$") && m[1] != repeat {
+			found = append(found, m[1])
+		}
+	}
+	return found
+}
+
+// find is the tool of that name among those of an agent, which may have put the name of its
+// server before it. Of several, the shortest is meant.
+func find(tools []tool, name string) (tool, bool) {
+	if name == "" {
+		return tool{}, false
+	}
+	server, plain, split := strings.Cut(name, "/")
+	if !split {
+		server, plain = "", name
+	}
+	server, plain = folded(server), folded(plain)
+	var best tool
+	ok := false
+	for _, t := range tools {
+		whole := "_" + folded(t.namespace+"_"+t.name)
+		before, is := strings.CutSuffix(whole, "_"+plain)
+		if !is || !strings.HasSuffix(before, server) {
+			continue
+		}
+		if !ok || len(t.namespace+t.name) < len(best.namespace+best.name) {
+			best, ok = t, true
+		}
+	}
+	return best, ok
+}
+
+// folded has one character for those by which agents separate and replace.
+func folded(name string) string {
+	return strings.Trim(separators.ReplaceAllString(name, "_"), "_")
+}
+
+var separators = regexp.MustCompile(`[-_.:/]+`)
+
+func names(tools []tool) string {
+	all := make([]string, len(tools))
+	for i, t := range tools {
+		all[i] = t.name
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,160 @@
+// Package yamldoc reads small YAML files strictly: it collects all mistakes, each at file:line.
+package yamldoc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/seer-engine/seer/internal/spelling"
+)
+
+// MaxBytes bounds a document.
+const MaxBytes = 1 << 20
+
+// Document collects the mistakes of one file.
+type Document struct {
+	File string // as errors name it
+	errs []error
+}
+
+// Root is the one mapping of a file and the document that it is in, or nil where the file is
+// empty or wrong.
+func (d *Document) Root(data []byte) (doc, root *yaml.Node) {
+	if len(data) > MaxBytes {
+		d.At(1, "longer than %d KiB", MaxBytes>>10)
+		return nil, nil
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	doc, second := &yaml.Node{}, &yaml.Node{}
+	switch err := decode(dec, doc); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		d.syntax(data, err)
+		return nil, nil
+	}
+	if err := decode(dec, second); !errors.Is(err, io.EOF) {
+		d.At(max(second.Line, 1), "there is a second YAML document; one is allowed")
+		return nil, nil
+	}
+	if len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
+		return nil, nil
+	}
+	if doc.Content[0].Kind != yaml.MappingNode {
+		d.At(doc.Content[0].Line, "not a mapping of keys to values")
+		return nil, nil
+	}
+	return doc, doc.Content[0]
+}
+
+// decode turns a panic of the parser into an error: anybody may have written the file.
+func decode(dec *yaml.Decoder, into *yaml.Node) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	return dec.Decode(into)
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+var yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '([^']*)'`)
+
+func (d *Document) syntax(data []byte, err error) {
+	text, line := err.Error(), 1
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		line, _ = strconv.Atoi(m[1])
+	}
+	if m := yamlAnchor.FindStringSubmatch(err.Error()); m != nil {
+		if at := bytes.Index(data, []byte("*"+m[1])); at >= 0 {
+			line = 1 + bytes.Count(data[:at], []byte("\n"))
+		}
+	}
+	d.At(max(line, 1), "not valid YAML: %s", text)
+}
+
+// At adds a mistake.
+func (d *Document) At(line int, format string, args ...any) {
+	d.errs = append(d.errs, fmt.Errorf("%s:%d: %s", d.File, line, fmt.Sprintf(format, args...)))
+}
+
+// Err joins the mistakes; nil = none.
+func (d *Document) Err() error { return errors.Join(d.errs...) }
+
+// Fields are the values of a mapping by key. A nil known allows any key; what names the mapping
+// in mistakes.
+func (d *Document) Fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
+	out := map[string]*yaml.Node{}
+	if n.Kind != yaml.MappingNode {
+		if n.ShortTag() != "!!null" {
+			d.At(n.Line, "%s: not a mapping of keys to values", what)
+		}
+		return out
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch {
+		case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str":
+			d.At(key.Line, "%s: a key must be a plain word", what)
+		case out[key.Value] != nil:
+			d.At(key.Line, "%s: the key %q is here twice; keep one", what, key.Value)
+		case known != nil && !slices.Contains(known, key.Value):
+			d.At(key.Line, "%s: unknown key %q; %s", what, key.Value, suggest(key.Value, known))
+		default:
+			out[key.Value] = n.Content[i+1]
+		}
+	}
+	return out
+}
+
+// Text is a plain value; "" = none.
+func (d *Document) Text(n *yaml.Node, what string) string {
+	switch {
+	case n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
+		return ""
+	case n.Kind != yaml.ScalarNode:
+		d.At(n.Line, "%s: not a plain value", what)
+		return ""
+	}
+	return n.Value
+}
+
+// List is a sequence of plain values.
+func (d *Document) List(n *yaml.Node, what string) []string {
+	if n == nil || n.ShortTag() == "!!null" {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		d.At(n.Line, "%s: not a list; write [%s]", what, n.Value)
+		return nil
+	}
+	var out []string
+	for _, item := range n.Content {
+		text := d.Text(item, what)
+		if text == "" {
+			d.At(item.Line, "%s: an empty value", what)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// suggest names the key that was probably meant, or all.
+func suggest(key string, known []string) string {
+	for _, name := range known {
+		if spelling.Distance(key, name) <= 2 {
+			return fmt.Sprintf("did you mean %q?", name)
+		}
+	}
+	return "known are " + strings.Join(known, ", ")
+}
