@@ -37,7 +37,7 @@ func TestCopyingOnATerminal(t *testing.T) {
 		{[]string{"cp", "big", "lab:"}, `cp: big → lab:`, `^✓ big → lab:: 6\.3 MB in \d+\.\d s`},
 		{[]string{"snapshot", "lab", "first"}, `snapshot: `, `(?m)^first$`},
 		{[]string{"snapshots", "verify", "first"}, `snapshot: verifying first`, `^whole: first$`},
-		{[]string{"gc", "--dry-run"}, `gc: looking for what has no right to live`, `Nothing would go`},
+		{[]string{"gc", "--dry-run"}, `gc: looking for expired sandboxes`, `Nothing would go`},
 	} {
 		raw := p.onTerminal(100, []string{"TERM=xterm", "NO_COLOR=1"}, c.args...)
 		if !regexp.MustCompile(c.shows).MatchString(raw) {

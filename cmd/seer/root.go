@@ -30,11 +30,11 @@ the functions that you mark @expose in one Python file, and nothing else; or it
 gets the sandbox itself, as a notebook or a shell (execution_mode).
 
 The short way is three commands: seer init writes an experiment to start from,
-seer run makes its sandbox, runs the agent and ends everything. The long way
+seer run starts its sandbox, runs the agent and ends everything. The long way
 keeps a sandbox: seer up, then exec, serve and call in it, then seer down.
 
-A sandbox is named by its ID (sb-…), by an unambiguous beginning of it, or by
-the name given to seer up.`
+Refer to a sandbox by its ID (sb-…), by an unambiguous beginning of the ID, or by
+the name that you gave to seer up.`
 
 const rootExample = `  seer init my-experiment && cd my-experiment
   seer run seer.yaml             # everything, and nothing is left running

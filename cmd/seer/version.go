@@ -20,7 +20,7 @@ type versionJSON struct {
 
 func newVersion(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say which version this is", Example: "  seer version --json",
+		Use: "version", Short: "Print the version", Example: "  seer version --json",
 		Args: cli.Args(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			v := versionJSON{a.Version(), protocol.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}

@@ -14,7 +14,7 @@ import (
 
 // GCReport says what [Driver.GC] found and did.
 type GCReport struct {
-	Ended      []GCItem `json:"ended,omitempty"`      // live sandboxes that had no right to live
+	Ended      []GCItem `json:"ended,omitempty"`      // live sandboxes that had expired
 	Cleaned    []GCItem `json:"cleaned,omitempty"`    // leftovers of ended ones, and machines past their end that nobody knows
 	Forgotten  []GCItem `json:"forgotten,omitempty"`  // old records that were deleted
 	Unrecorded []GCItem `json:"unrecorded,omitempty"` // other machines of this owner without a record; left alone
@@ -43,7 +43,7 @@ func (o GCOptions) asks(provider string) bool {
 	return len(o.Only) == 0 || slices.Contains(o.Only, provider)
 }
 
-// GC ends what has no right to live: sandboxes whose lease has ended, starts whose
+// GC deletes what has expired: sandboxes whose lease has ended, starts whose
 // program has died, leftovers of machines that ended by themselves, and what could
 // not be ended before. A machine of this owner that only the provider knows is
 // ended once the time that was set for it has passed; until then it is reported.

@@ -46,7 +46,7 @@ func (r *Record) Overdue(now time.Time) bool {
 	return r.Live() && !r.HardEnd.IsZero() && now.After(r.HardEnd.Add(grace))
 }
 
-// expired says why a sandbox has no right to live any longer, or is empty.
+// expired says why a sandbox has expired, and is empty if it has not.
 func (r *Record) expired(now time.Time) string {
 	switch {
 	case !r.HardEnd.IsZero() && now.After(r.HardEnd):

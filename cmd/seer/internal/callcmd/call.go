@@ -32,23 +32,22 @@ func newCall(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "call ID SERVICE.FUNCTION [key=value…]",
 		Short: "Call a served function",
-		Long: `Call a function and print its result as JSON. A value that is JSON is passed as
-such, anything else as a string. --args takes all arguments as one JSON object, or
-as a list of those that go by position. key=@FILE passes what is in a file: an array
-(.npy), an image (.png, .jpg), JSON (.json), text (.txt), or else its bytes;
-key=@handle:ID passes a value that stayed in the sandbox.
+		Long: `Call a function and print its result as JSON. Seer passes a value that is JSON as
+JSON, and anything else as a string. --args takes all arguments as one JSON object, or
+the positional ones as a list. key=@FILE passes the content of a file: an array (.npy),
+an image (.png, .jpg), JSON (.json), text (.txt), otherwise its bytes. key=@handle:ID
+passes a value that stayed in the sandbox.
 
-With --connection, no sandbox is named: the file, which serve wrote, says where the
-service is, and lets it be called from anywhere that it can be reached.
+With --connection, name no sandbox: the file, which serve wrote, has the address and
+the token of the service, and works wherever that address can be reached.
 
-What the function prints appears on stderr as it comes, and the items of a generator
-one after the other. NaN and infinities are printed as the texts "NaN", "Infinity"
-and "-Infinity", and of large arrays, images and bytes only what they are: --out
-writes them to a file.
+The output of the function goes to stderr as it comes. A generator's items are printed
+one by one. NaN and infinities become the texts "NaN", "Infinity" and "-Infinity". Of
+large arrays, images and bytes, Seer prints a description; --out writes them to a file.
 
-A call that loses its connection is taken up again and never runs twice. Ctrl-C and
---timeout cancel it in the sandbox too. With --detach it goes on alone: its name is
-printed, for seer calls.`,
+Seer resumes a call that loses its connection, and never runs it twice. Ctrl-C and
+--timeout also cancel the call in the sandbox. With --detach the call continues alone,
+and Seer prints its name for seer calls.`,
 		Example: `  seer call lab model_tools.next_words word=the top=3
   seer call lab model_tools.next_words --args '{"word": "the"}'
   seer call lab model_tools.activations text=@prompt.txt --out layer9.npy
@@ -63,7 +62,7 @@ printed, for seer calls.`,
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "cancel the call after this long, as in 90s or 5m")
 	f.show.add(c)
 	c.Flags().BoolVar(&f.detach, "detach", false, "do not wait: print the call's name, for seer calls wait")
-	c.Flags().StringVar(&f.id, "id", "", "the call's `NAME`: the same one never runs twice, but gives the same answer (8 to 100 of a-z A-Z 0-9 _ . -)")
+	c.Flags().StringVar(&f.id, "id", "", "the call's `NAME`; a second call with the same name joins the first instead of\nrunning again (8 to 100 of a-z A-Z 0-9 _ . -)")
 	c.Flags().BoolVar(&f.handle, "handle", false, "leave the result in the sandbox and print its handle")
 	c.MarkFlagsMutuallyExclusive("detach", "out")
 	c.MarkFlagsMutuallyExclusive("handle", "out")
@@ -71,7 +70,7 @@ printed, for seer calls.`,
 }
 
 func addConnection(c *cobra.Command, file *string) {
-	c.Flags().StringVar(file, "connection", "", "the connection `FILE` of a service, instead of naming it")
+	c.Flags().StringVar(file, "connection", "", "the connection `FILE` of the service, in place of ID")
 	_ = c.RegisterFlagCompletionFunc("connection", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
 }
 

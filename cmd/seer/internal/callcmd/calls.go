@@ -49,10 +49,10 @@ func (f *callsFlags) args(least, most int) cobra.PositionalArgs {
 func newCallsLs(a app) *cobra.Command {
 	var f callsFlags
 	c := &cobra.Command{
-		Use: "ls ID [--service NAME]", Aliases: []string{"list"}, Short: "List the calls that are queued, run, or are remembered",
-		Long: `List the calls of a sandbox's services, the oldest first: those that wait or run, and
-those that have ended and are remembered. With --connection, only those that were made
-with its token.`,
+		Use: "ls ID [--service NAME]", Aliases: []string{"list"}, Short: "List queued, running and remembered calls",
+		Long: `List the calls of a sandbox's services, oldest first: queued and running calls, and
+ended calls whose answer is still kept. With --connection, list only the calls that
+were made with its token.`,
 		Example:           "  seer calls ls lab\n  seer calls ls --connection workspace/model_tools/connection.json",
 		Args:              f.args(0, 0),
 		ValidArgsFunction: a.CompleteSandbox,
@@ -69,10 +69,10 @@ func newCallsWait(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wait ID CALL",
 		Short: "Follow a call to its end and print its result",
-		Long: `Follow a call that somebody has made: what it has printed and given so far, what still
-comes, and its result. Ctrl-C and --timeout end the waiting, not the call.
+		Long: `Follow a call: print its output and items so far, then those that follow, then its
+result. Ctrl-C and --timeout end the waiting, not the call.
 
-An answer that has been printed or written counts as fetched, and is not kept.`,
+Once the answer is printed or written, it counts as fetched, and Seer does not keep it.`,
 		Example:           "  seer calls wait lab c3f1d2a4b5c60718-1\n  seer calls wait lab c3f1d2a4b5c60718-1 --out weights.npy --timeout 2h",
 		Args:              f.args(1, 1),
 		ValidArgsFunction: a.completeCalls(&f, 1),
@@ -82,7 +82,7 @@ An answer that has been printed or written counts as fetched, and is not kept.`,
 	}
 	f.add(a, c)
 	show.add(c)
-	c.Flags().DurationVar(&timeout, "timeout", 0, "wait no longer than this; the call goes on")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "stop waiting after this long; the call continues")
 	return c
 }
 
@@ -90,8 +90,8 @@ func newCallsCancel(a app) *cobra.Command {
 	var f callsFlags
 	c := &cobra.Command{
 		Use:               "cancel ID CALL…",
-		Short:             "End calls, wherever they are",
-		Long:              "End calls that wait or run, with the processes that they have started, and give up the\nanswers of those that have ended. What they hold ends with them; the service goes on.",
+		Short:             "Cancel calls and discard their answers",
+		Long:              "Cancel queued and running calls, with the processes that they have started, and discard\nthe answers of calls that have ended. Everything that they hold is released. The service continues.",
 		Example:           "  seer calls cancel lab c3f1d2a4b5c60718-1",
 		Args:              f.args(1, -1),
 		ValidArgsFunction: a.completeCalls(&f, -1),

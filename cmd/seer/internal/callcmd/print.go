@@ -36,7 +36,7 @@ type showFlags struct {
 
 func (f *showFlags) add(c *cobra.Command) {
 	c.Flags().BoolVarP(&f.raw, "raw", "r", false, "print a string without quotes")
-	c.Flags().StringVarP(&f.out, "out", "o", "", "write the result to `FILE` instead: an array to .npy or .raw, an image or bytes as they are,\na text to .txt, anything to .json; - for standard output")
+	c.Flags().StringVarP(&f.out, "out", "o", "", "write the result to `FILE` instead: an array to .npy or .raw, an image or bytes\nunchanged, text to .txt, anything to .json; - is standard output")
 	c.MarkFlagsMutuallyExclusive("raw", "out")
 }
 

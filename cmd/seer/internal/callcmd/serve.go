@@ -27,27 +27,29 @@ func newServe(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve ID FILE --as MODE --name NAME --out DIR [--option KEY=VALUE]… [--watch]",
 		Short: "Serve the functions of a Python file to an agent",
-		Long: `Load FILE in a worker of the sandbox and write what an agent needs to call its
-@expose functions into DIR:
+		Long: `Load FILE in a worker of the sandbox, and write the files with which an agent calls its
+@expose functions to DIR:
 
-  library   a Python module NAME, to be imported; standard library only
+  library   a Python module NAME, which needs only the standard library
   mcp       mcp.json, with a server that any MCP client can start
-  prompt    NAME.md, which tells how the functions are called
-  skill     .claude/skills/NAME, an agent skill with the library in it
+  prompt    NAME.md, which explains how to call the functions
+  skill     .claude/skills/NAME, an agent skill that contains the library
 
-Each also writes prompt.md, a few lines for the agent's prompt. A file that is there
-already is replaced only if seer serve wrote it and nobody has changed it since;
-otherwise nothing is written. Plugins add further modes. Serving a NAME again replaces it once the new version
-has loaded; what was written before goes on working. What is written holds a token
-that can call these functions and nothing else.
+Plugins add further modes. Each mode also writes prompt.md, a few lines for the agent's
+prompt. The files contain a token that can call these functions and nothing else. Seer
+replaces an existing file only if seer serve wrote it and nobody has changed it since;
+otherwise it writes nothing.
 
-With --watch, the file is served again whenever it changes, until Ctrl-C. Where only
-functions have changed on which nothing at the top of the file depends, the worker takes
-them over and keeps its models; otherwise the file is loaded anew, and it says why. A
-file that does not load leaves the old one in place.
+If NAME is served already, the new version replaces it as soon as it has loaded. Files
+that were written for the old version continue to work.
 
---option is what an experiment has under options: of the interface. A value is JSON, or
-plain text where that is no JSON.`,
+With --watch, Seer serves the file again whenever it changes, until Ctrl-C. If only
+functions have changed, and no code at the top of the file depends on them, the worker
+replaces them and keeps its models. Otherwise it loads the file again and says why. If
+the file does not load, the old version stays.
+
+--option corresponds to an entry of the interface's options: in an experiment. The value
+is JSON, or else plain text.`,
 		Example: `  seer serve lab interface.py --as library --name model_tools --out workspace
   (cd workspace && python3 -c 'import model_tools; print(model_tools.get_model_info())')
   seer serve lab interface.py --as mcp --name model_tools --out .
@@ -63,11 +65,11 @@ plain text where that is no JSON.`,
 		},
 		ValidArgsFunction: a.CompleteSandboxThenFile,
 	}
-	c.Flags().StringVar(&f.mode, "as", "library", "how the functions reach the agent: library, mcp, prompt, skill, or a plugin's `MODE`")
+	c.Flags().StringVar(&f.mode, "as", "library", "how the agent gets the functions: library, mcp, prompt, skill, or a\nplugin's `MODE`")
 	c.Flags().StringVar(&f.name, "name", "", "the `NAME` of the module, server and service (default: the file's)")
 	c.Flags().StringVar(&f.out, "out", ".", "the `DIR` to write to")
 	c.Flags().StringArrayVar(&pairs, "option", nil, "an option of the mode: `KEY=VALUE`, as in dir=.agents/skills; may be repeated")
-	c.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on, and serve the file again when it changes")
+	c.Flags().BoolVarP(&f.watch, "watch", "w", false, "keep running, and serve the file again when it changes")
 	_ = c.RegisterFlagCompletionFunc("as", a.CompleteMode)
 	return c
 }

@@ -24,7 +24,7 @@ import (
 )
 
 func newToken(a app) *cobra.Command {
-	return cli.Family("token", "Let others call a service, within limits", newTokenNew(a), newTokenLs(a), newTokenRevoke(a))
+	return cli.Family("token", "Let others call a service within limits", newTokenNew(a), newTokenLs(a), newTokenRevoke(a))
 }
 
 type tokenFlags struct {
@@ -40,10 +40,11 @@ func newTokenNew(a app) *cobra.Command {
 		Use:   "new ID SERVICE [--function NAME]… --out FILE",
 		Short: "Make a token with limits and write its connection file",
 		Long: `Make a token that can call one service within limits, and write it to a connection
-file, for seer call --connection, seer mcp, or a library's connection.json. A call beyond
-a limit does not run, and its error says why. Whoever reads the file can call.
+file for seer call --connection, for seer mcp, or for a library's connection.json. A call
+beyond a limit does not run, and its error says why. Anybody who can read the file can
+call the service.
 
-A bound of an argument is JSON Schema: --argument 'generate.max_tokens={"maximum": 512}'.`,
+--argument limits an argument by JSON Schema: 'generate.max_tokens={"maximum": 512}'.`,
 		Example: `  seer token new lab model_tools --function next_words --calls 100 --expires 2h --out guest.json
   seer token new lab model_tools --rate 60/min --spend 1.50 --argument 'layer.index={"maximum": 11}'`,
 		Args:              cli.Args(2, 2, "a sandbox and a SERVICE"),
@@ -52,14 +53,14 @@ A bound of an argument is JSON Schema: --argument 'generate.max_tokens={"maximum
 			return a.tokenNew(cmd.Context(), f, given[0], given[1])
 		},
 	}
-	c.Flags().StringVar(&f.name, "name", "", "a `NAME` to tell it from others")
+	c.Flags().StringVar(&f.name, "name", "", "a `NAME` for the token")
 	c.Flags().StringArrayVar(&f.access.Functions, "function", nil, "a `FUNCTION` that may be called; may be repeated (default: all)")
-	c.Flags().IntVar(&f.access.Calls, "calls", 0, "how `MANY` calls there may be")
-	c.Flags().StringVar(&f.access.Rate, "rate", "", "how many calls in how long, as in `60/min`, 5/s or 100/12h")
-	c.Flags().DurationVar(&f.access.Expires, "expires", 0, "how long it is good for, as in 2h")
-	c.Flags().Float64Var(&f.access.Spend, "spend", 0, "what the calls' running time may cost, in `USD`")
-	c.Flags().StringArrayVar(&f.arguments, "argument", nil, "a bound of an argument, `FUNCTION.PARAMETER=SCHEMA`; may be repeated")
-	c.Flags().StringVarP(&f.out, "out", "o", "connection.json", "the connection `FILE` to write; it must not be there yet")
+	c.Flags().IntVar(&f.access.Calls, "calls", 0, "allow at most this `MANY` calls")
+	c.Flags().StringVar(&f.access.Rate, "rate", "", "allow this rate of calls, as in `60/min`, 5/s or 100/12h")
+	c.Flags().DurationVar(&f.access.Expires, "expires", 0, "let the token expire after this long, as in 2h")
+	c.Flags().Float64Var(&f.access.Spend, "spend", 0, "allow running time of calls that costs at most this many `USD`")
+	c.Flags().StringArrayVar(&f.arguments, "argument", nil, "limit an argument: `FUNCTION.PARAMETER=SCHEMA`; may be repeated")
+	c.Flags().StringVarP(&f.out, "out", "o", "connection.json", "the connection `FILE` to write; it must not exist")
 	return c
 }
 
@@ -157,7 +158,7 @@ func (a app) withService(ctx context.Context, ref, name string, use func(*engine
 func newTokenLs(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls ID SERVICE", Aliases: []string{"list"}, Short: "List the tokens of a service, their limits and use",
-		Long:              "List the tokens of a service, what they may and what they have been used for. The one\nthat is called main is that of whoever serves it.",
+		Long:              "List the tokens of a service, their limits and their use. The token main belongs to\nthe user who serves the functions.",
 		Example:           "  seer token ls lab model_tools",
 		Args:              cli.Args(2, 2, "a sandbox and a SERVICE"),
 		ValidArgsFunction: a.completeSandboxThenService,
@@ -180,8 +181,8 @@ func newTokenLs(a app) *cobra.Command {
 
 func newTokenRevoke(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID SERVICE TOKEN…", Short: "End tokens",
-		Long:              "End tokens: what was made with them is closed, and nothing more can be called with them.",
+		Use: "revoke ID SERVICE TOKEN…", Short: "Revoke tokens",
+		Long:              "Revoke tokens: Seer closes the connections and handles that were made with them, and\nrefuses further calls.",
 		Example:           "  seer token revoke lab model_tools t-0c1d2e3f4a5b6c7d",
 		Args:              cli.Args(3, -1, "a sandbox, a SERVICE and a TOKEN"),
 		ValidArgsFunction: a.completeTokens,

@@ -150,13 +150,13 @@ func (a *App) Logger() hclog.Logger {
 func (a *App) GlobalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	f.BoolVar(&a.JSON, "json", false, "print one JSON value, or JSON lines where output streams")
+	f.BoolVar(&a.JSON, "json", false, "print one JSON value, or JSON lines if the output streams")
 	f.BoolVarP(&a.Quiet, "quiet", "q", false, "no progress; warnings and results only")
-	f.BoolVar(&a.verbose, "verbose", false, "at a terminal, too, print each line of what installers say")
+	f.BoolVar(&a.verbose, "verbose", false, "print every line of installers, on a terminal, too")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 	f.StringVar(&a.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off; logs go to stderr")
 	f.StringVar(&a.StateDir, "state-dir", "", "`folder` of Seer's records (default $XDG_STATE_HOME/seer)")
-	f.StringArrayVar(&a.pluginDirs, "plugin-dir", nil, "`folder` to look for plugins in first; may be repeated")
+	f.StringArrayVar(&a.pluginDirs, "plugin-dir", nil, "look for plugins in this `folder` first; may be repeated")
 	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(
 		[]string{"trace", "debug", "info", "warn", "error", "off"}, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -40,18 +40,18 @@ const exitCodesText = `seer ends with one of these codes:
 
     0  ok
     1  a defect of Seer
-    2  the command line cannot be meant
+    2  the command line is invalid
     3  a mistake in the experiment or in a file that it names;
        a file or folder that cannot be read or written
     4  no such sandbox, service, function, call, plugin or file; or an ambiguous ID
     5  a plugin is missing, broken, misbehaves, failed its tests or was not granted;
-       a source of models sends something else than it has promised
-    6  the machine could not be had, cannot be reached or was lost; a source of
-       models cannot be reached, or wants no more requests for now
+       a source of models sends other data than it has announced
+    6  Seer could not get the machine, cannot reach it or lost it; a source of
+       models cannot be reached or limits requests
     7  the interface did not load
     8  the called function failed
     9  the call was interrupted: its worker died in the middle
-   10  a token or credential was refused, or its limits forbid the call
+   10  a token or credential was refused, or the token's limits forbid the call
    11  the agent of seer run ended with an error
    12  a name, workspace or file is taken
    13  not supported by this version or on this provider
@@ -62,7 +62,7 @@ const exitCodesText = `seer ends with one of these codes:
   129  SIGHUP, 130 Ctrl-C, 141 the reader of the output went away, 143 SIGTERM
 
 exec and python end with the code of the command that they ran, and with 125 when
-Seer itself failed; a command line that cannot be meant is 2 there too.`
+Seer itself failed. An invalid command line is 2 there, too.`
 
 // ExitCodesTopic is the help about exit codes.
 func ExitCodesTopic() *cobra.Command {

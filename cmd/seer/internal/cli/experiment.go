@@ -45,7 +45,7 @@ func (a *App) allMistakes(ctx context.Context, exp *experiment.Experiment) error
 // AddSet adds the flags that override fields of the experiment.
 func AddSet(c *cobra.Command, set *[]string) {
 	c.Flags().Var(&overrides{to: set}, "set", "override a field: `KEY=VALUE`, as in sandbox.timeout=2h; may be repeated")
-	c.Flags().Var(&overrides{to: set, text: true}, "set-string", "override a field with a text that is not read as YAML: `KEY=TEXT`; may be repeated")
+	c.Flags().Var(&overrides{to: set, text: true}, "set-string", "override a field with literal text instead of YAML: `KEY=TEXT`; may be repeated")
 }
 
 // overrides are the values of --set and --set-string, in the order in which they were given.
@@ -78,7 +78,7 @@ func (o *overrides) Type() string { return "stringArray" }
 
 // AddUnguarded adds the flag for providers that cannot end their machines.
 func AddUnguarded(c *cobra.Command, o *engine.CheckOptions) {
-	c.Flags().BoolVar(&o.Unguarded, "unguarded", false, "also on a provider that cannot end its machines by itself:\none that loses its seer then costs money until you end it")
+	c.Flags().BoolVar(&o.Unguarded, "unguarded", false, "allow a provider that cannot end its machines by itself: if seer\ndies, such a machine costs money until you end it")
 }
 
 // CompleteExperiment offers YAML files as the first argument.

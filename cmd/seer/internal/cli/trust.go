@@ -17,8 +17,8 @@ type trustFlags struct{ always, once bool }
 
 // AddTrust adds the flags that answer the question for an experiment's effects.
 func (a *App) AddTrust(c *cobra.Command) {
-	c.Flags().BoolVar(&a.trust.always, "trust", false, "confirm what the experiment does beyond its folder and its\nconfinement, for good")
-	c.Flags().BoolVarP(&a.trust.once, "yes", "y", false, "confirm it this once, as scripts do")
+	c.Flags().BoolVar(&a.trust.always, "trust", false, "confirm permanently what the experiment does beyond its folder\nand its confinement")
+	c.Flags().BoolVarP(&a.trust.once, "yes", "y", false, "confirm it once")
 }
 
 // askTrust shows the effects and asks for them, unless a flag has answered.

@@ -13,7 +13,7 @@ import (
 )
 
 func newConfig(a app) *cobra.Command {
-	return cli.Family("config", "Check experiment files, print their schema", newConfigCheck(a), newConfigSchema(a))
+	return cli.Family("config", "Check experiment files and print their schema", newConfigCheck(a), newConfigSchema(a))
 }
 
 func newConfigCheck(a app) *cobra.Command {
@@ -21,10 +21,10 @@ func newConfigCheck(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Find every mistake in an experiment",
-		Long: `Read an experiment and look for everything that would stop it: unknown keys, wrong
-types, missing files, models and secrets, isolation that this computer lacks.
-Every mistake is told at once, with file and line. Nothing is started, and no network
-is used: seer plan also asks the providers and the repositories.`,
+		Long: `Check an experiment for unknown keys, wrong types, missing files, models and secrets,
+and isolation that this computer lacks. Seer reports all mistakes at once, with file
+and line. This command starts nothing and uses no network; seer plan also asks the
+providers and the repositories.`,
 		Example:           "  seer config check seer.yaml",
 		Args:              cli.Args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: cli.CompleteExperiment,
@@ -61,7 +61,7 @@ func newConfigSchema(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "schema",
 		Short:   "Print the JSON Schema of the experiment file",
-		Long:    "Print the JSON Schema of the experiment file, for editors. seer init puts it beside\nthe experiment and points the editor to it.",
+		Long:    "Print the JSON Schema of the experiment file, for editors. seer init writes it beside\nthe experiment and refers the editor to it.",
 		Example: "  seer config schema > experiment.schema.json",
 		Args:    cli.Args(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {

@@ -16,13 +16,12 @@ func newDoctor(a app) *cobra.Command {
 	var fix bool
 	c := &cobra.Command{
 		Use:   "doctor [--fix]",
-		Short: "Look whether this computer has what Seer needs",
-		Long: `Look at Python, isolation, the runtime, VS Code, plugins and folders, and say what to
-do about what is missing. Nothing is changed.
+		Short: "Check whether this computer has what Seer needs",
+		Long: `Check Python, isolation, the runtime, VS Code, plugins and folders, and suggest what to
+do if one is missing. Nothing is changed.
 
-With --fix what is missing is installed, as far as Seer can: bubblewrap with apt-get, as
-root or with sudo; gVisor, which is built with Go, and code-server, which npm builds,
-into ~/.local/share/seer/tools.`,
+With --fix, install missing programs: bubblewrap with apt-get, as root or with sudo;
+gVisor (built with Go) and code-server (built with npm) in ~/.local/share/seer/tools.`,
 		Example: "  seer doctor\n  seer doctor --fix",
 		Args:    cli.Args(0, 0, "no argument"),
 		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
@@ -42,7 +41,7 @@ into ~/.local/share/seer/tools.`,
 			return doctorFailure(findings)
 		}),
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "install what is missing")
+	c.Flags().BoolVar(&fix, "fix", false, "install missing programs")
 	return c
 }
 

@@ -27,9 +27,9 @@ func newInit(a app) *cobra.Command {
 		Use:   "init [DIR] [--mode scoped|notebook|cli]",
 		Short: "Write a small commented experiment to start from",
 		Long: `Write an experiment and a scripted agent into DIR (default: here). It runs as it is.
-The mode is how the agent uses the sandbox: "scoped" may call the functions of an
-interface file and nothing else, "notebook" works in a Jupyter notebook, "cli" with
-commands, files and Python. No existing file is overwritten.`,
+The mode says how the agent uses the sandbox: "scoped" lets it call the functions of an
+interface file and nothing else, "notebook" gives it a Jupyter notebook, and "cli" gives
+it commands, files and Python. Seer overwrites no existing file.`,
 		Example: "  seer init my-experiment\n  seer run my-experiment/seer.yaml\n  seer init lab --mode notebook",
 		Args:    cli.Args(0, 1, "at most a folder"),
 		RunE: func(_ *cobra.Command, given []string) error {

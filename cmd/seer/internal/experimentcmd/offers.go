@@ -24,13 +24,13 @@ func newOffers(a app) *cobra.Command {
 	var most float64
 	c := &cobra.Command{
 		Use:   "offers",
-		Short: "List what can be had now, and at what price",
-		Long: `Ask providers, and this computer, for machines that can be had now, cheapest first.
-The price is that of the whole machine for an hour in US dollars. Nothing is rented.
-Without --gpu and --cpu it lists every GPU, and this computer also without one.
+		Short: "List available machines and prices",
+		Long: `Ask providers and this computer for available machines, and list them by price. The
+price is for the whole machine and one hour, in US dollars. Nothing is rented. Without
+--gpu and --cpu, the list has every GPU, and this computer even if it has none.
 
-GPUs have one set of names everywhere: H100, A100-80GB, L4, RTX-4090. A100 is any
-A100; H100-SXM is no other form.`,
+All providers use the same names of GPUs: H100, A100-80GB, L4, RTX-4090. A100 matches
+every form of A100; H100-SXM matches only that form.`,
 		Example: `  seer offers --gpu H100 --gpu A100-80GB
   seer offers --provider runpod --gpu-count 8 --json`,
 		Args: cli.Args(0, 0, "no argument"),
@@ -40,11 +40,11 @@ A100; H100-SXM is no other form.`,
 	f := c.Flags()
 	f.StringArrayVar(&providers, "provider", nil, "ask only this `provider`; may be repeated")
 	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)
-	f.StringArrayVar(&gpus, "gpu", nil, "only this `GPU`; may be repeated (default: every GPU)")
-	f.BoolVar(&cpu, "cpu", false, "machines without a GPU")
+	f.StringArrayVar(&gpus, "gpu", nil, "list only this `GPU`; may be repeated (default: every GPU)")
+	f.BoolVar(&cpu, "cpu", false, "list machines without a GPU")
 	f.IntVar(&q.GPUCount, "gpu-count", 1, "`number` of GPUs in one machine")
-	f.StringArrayVar(&q.Regions, "region", nil, "only in this `region`; may be repeated")
-	f.Float64Var(&most, "max-price", 0, "at most so many `dollars` an hour")
+	f.StringArrayVar(&q.Regions, "region", nil, "list only this `region`; may be repeated")
+	f.Float64Var(&most, "max-price", 0, "list only machines below this many `dollars` an hour")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if q.GPUCount < 1 {
 			return cli.Usagef("--gpu-count must be 1 or more")

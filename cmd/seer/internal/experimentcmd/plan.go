@@ -17,8 +17,8 @@ func newPlan(a app) *cobra.Command {
 	var check engine.CheckOptions
 	c := &cobra.Command{
 		Use:               "plan FILE",
-		Short:             "Say what an experiment would make, where and at what cost",
-		Long:              "Check everything that can be checked and say what would be made, where and at\nwhat cost. Nothing is started.",
+		Short:             "Show what an experiment would start, where and at what cost",
+		Long:              "Check everything that can be checked without a machine, and show what the experiment\nwould start, where and at what cost. Nothing is started.",
 		Example:           "  seer plan seer.yaml\n  seer plan seer.yaml --json | jq .max_cost",
 		Args:              cli.Args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: cli.CompleteExperiment,
@@ -47,7 +47,7 @@ func newPlan(a app) *cobra.Command {
 	}
 	cli.AddSet(c, &set)
 	cli.AddUnguarded(c, &check)
-	c.Flags().BoolVar(&check.Offline, "offline", false, "ask nobody over a network, and say what that leaves open")
+	c.Flags().BoolVar(&check.Offline, "offline", false, "use no network, and list the checks that this leaves out")
 	a.AddTrust(c)
 	return c
 }

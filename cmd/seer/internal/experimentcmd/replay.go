@@ -31,20 +31,19 @@ func newReplay(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay RUN [FILE] [-- COMMAND…]",
 		Short: "Run an agent again, with the recorded answers of a run",
-		Long: `Run the agent of a run once more. Its functions answer from the record that the run
-has left in RUN, its outputs folder: no machine, no GPU, no cost. A call gets the
-answer that the same call with exactly the same arguments got in the run, and fails
-if the run did not make it.
+		Long: `Run the agent of a run again. Its functions answer from the record in RUN, the outputs
+folder of the run: no machine, no GPU, no cost. A call gets the answer that a call with
+exactly the same arguments got in the run, and fails if the run made no such call.
 
-The experiment is the run's own, or FILE; COMMAND replaces its agent, and sees the
-files of the workspace. Results go to replay/ in RUN. Of a record that is not from a run
-of yours on this computer, FILE must be named.
+The experiment is the run's own, or FILE. FILE is required unless you made the run on
+this computer. COMMAND replaces the agent and can read the files of the workspace.
+Results go to replay/ in RUN.
 
-The agent is confined. It runs as an ordinary process only with --isolation none,
-whatever the experiment says.
+Seer confines the agent whatever the experiment says. Only --isolation none runs it as an
+ordinary process.
 
-With --out, no agent is run: what an agent needs to call the functions is written
-into a folder, as seer serve does, and they answer until Ctrl-C.`,
+With --out, Seer runs no agent. It writes the files with which an agent calls the
+functions to a folder, as seer serve does, and answers until Ctrl-C.`,
 		Example: `  seer replay outputs
   seer replay outputs --set workspace.files='[analysis.py]' -- python3 analysis.py
   seer replay outputs --out /tmp/tools --as mcp`,
@@ -76,9 +75,9 @@ into a folder, as seer serve does, and they answer until Ctrl-C.`,
 	cli.AddSet(c, &f.set)
 	a.AddTrust(c)
 	c.Flags().StringVar(&f.outputs, "outputs", "", "the `DIR` for the results (default RUN/replay)")
-	c.Flags().StringVar(&f.isolation, "isolation", "", "how the agent is confined, in place of agent.isolation: auto, bubblewrap,\ngvisor; none runs it as an ordinary process")
+	c.Flags().StringVar(&f.isolation, "isolation", "", "isolation of the agent, in place of agent.isolation: auto, bubblewrap, gvisor;\nnone runs it as an ordinary process")
 	_ = c.RegisterFlagCompletionFunc("isolation", cobra.FixedCompletions([]string{"auto", "bubblewrap", "gvisor", "none"}, cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().StringVar(&f.out, "out", "", "run no agent; write what one needs into `DIR` and answer until Ctrl-C")
+	c.Flags().StringVar(&f.out, "out", "", "run no agent; write the files that one needs to `DIR`, and answer until Ctrl-C")
 	c.Flags().StringVar(&f.mode, "as", "library", "with --out: library, mcp, prompt, or a plugin's `MODE`")
 	_ = c.RegisterFlagCompletionFunc("as", a.CompleteMode)
 	return c

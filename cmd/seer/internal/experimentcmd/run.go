@@ -21,15 +21,18 @@ func newRun(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run an experiment: sandbox, functions, agent, results",
-		Long: `Make the sandbox of an experiment, serve its interfaces, run its agent in a
-workspace that sees nothing else of this computer, collect what the agent left in
-outputs/, and end the sandbox.
+		Long: `Start the sandbox of an experiment, serve its interfaces, and run its agent in a
+workspace from which it sees nothing else of this computer. Then collect the agent's
+results in outputs/ and end the sandbox.
 
-Ctrl-C once stops cleanly: the agent is asked to end, results are collected, and on
-a terminal you are asked whether to keep the sandbox; otherwise it ends. Twice stops at once; the sandbox then ends with its lease.
-What the experiment does beyond its folder and its confinement is shown and confirmed
-first, once; --trust and --yes answer in scripts. The exit code is 11 when the agent
-itself fails, and 15 when nobody has confirmed.`,
+Before the first run, Seer shows what the experiment does beyond its folder and its
+confinement, and asks you to confirm it; in scripts, use --trust or --yes.
+
+The first Ctrl-C stops cleanly: Seer asks the agent to end, collects the results and
+ends the sandbox. On a terminal, it first asks whether to keep the sandbox. The second
+Ctrl-C stops at once, and the sandbox ends with its lease.
+
+The exit code is 11 if the agent fails, and 15 if nobody has confirmed the experiment.`,
 		Example: `  seer run seer.yaml
   seer run seer.yaml --set sandbox.timeout=2h --set sandbox.network=open
   seer run seer.yaml --keep      # look around in it afterwards`,
@@ -42,7 +45,7 @@ itself fails, and 15 when nobody has confirmed.`,
 	cli.AddSet(c, &set)
 	cli.AddUnguarded(c, &check)
 	a.AddTrust(c)
-	c.Flags().BoolVar(&keep, "keep", false, "leave the sandbox running when the agent has ended")
+	c.Flags().BoolVar(&keep, "keep", false, "keep the sandbox running when the agent has ended")
 	return c
 }
 

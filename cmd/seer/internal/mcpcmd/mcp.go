@@ -23,25 +23,27 @@ func NewMCP(base *cli.App) *cobra.Command {
 		Use:   "mcp --connection FILE | --notebook ID|URL | --shell ID|FILE",
 		Short: "Serve functions, a notebook or a sandbox as MCP tools",
 		Long: `Serve the functions of a connection file as MCP tools, over standard input and
-output. MCP clients start this themselves: seer serve --as mcp writes the
-configuration for them. Logs go to stderr.
+output. MCP clients run this command themselves; seer serve --as mcp writes their
+configuration. Logs go to stderr.
 
-A result is structured content that is always an object ({"result": …} around
-anything else), and the same JSON as text, which is cut after 100 KiB. A result
-above 16 KiB (--handle-above) stays in the sandbox as a handle, which the tool
-handle-read looks into and other tools take as an argument. A call that takes
-longer than its client waits (--wait) goes on, and call-result waits for it.
+A result is structured content, always an object ({"result": …} around anything else),
+and the same JSON as text, truncated after 100 KiB. A result above 16 KiB
+(--handle-above) stays in the sandbox as a handle. The tool handle-read reads it, and
+other tools take it as an argument. A call that takes longer than its client waits
+(--wait) continues, and call-result waits for it.
 
-With --notebook the tools are those of the notebooks of a sandbox with execution_mode:
-notebook: sessions, cells, outputs, images. It takes the sandbox, or its jupyter_url
-with the token, or env:NAME for a variable with that. The notebooks are saved in --out
-after every output. With --shell they are those of the whole sandbox: commands, a
-Python that keeps its variables, files, processes. It takes the sandbox or a session
-file; with --files, files are copied to and from that folder of this computer.
+With --notebook, serve the notebooks of a sandbox with execution_mode: notebook:
+sessions, cells, outputs, images. Give the sandbox, its jupyter_url with the token, or
+env:NAME for a variable that has this URL. Seer saves the notebooks in --out after every
+output.
 
-With --http it serves the streamable HTTP transport instead, to clients that bring
-the token of --http-token-file. That file is made with a new token where there is
-none; without the flag a token is made for this run and shown on stderr.`,
+With --shell, serve the whole sandbox: commands, a Python that keeps its variables,
+files, processes. Give the sandbox or a session file. With --files, the tools also copy
+files to and from that folder of this computer.
+
+With --http, serve the streamable HTTP transport instead, to clients that send the token
+of --http-token-file. Seer creates the file with a new token if it does not exist.
+Without that flag, Seer makes a token for this run and shows it on stderr.`,
 		Example: `  seer serve lab interface.py --as mcp --name model_tools --out .   # writes mcp.json
   npx @modelcontextprotocol/inspector --cli --config mcp.json --server model_tools --method tools/list
   seer mcp --connection model_tools.connection.json --http 127.0.0.1:8080 --http-token-file token`,
@@ -52,23 +54,23 @@ none; without the flag a token is made for this run and shown on stderr.`,
 	}
 	f := c.Flags()
 	f.StringVar(&m.connection, "connection", "", "the connection `FILE` that seer serve wrote")
-	f.StringVar(&m.notebook, "notebook", "", "serve the notebooks of `ID|URL`: a sandbox, its jupyter_url with the token, or env:NAME")
-	f.StringVar(&m.out, "out", "", "`DIR` in which notebooks are saved (default $SEER_OUTPUTS or ./outputs); - for none")
-	f.StringVar(&m.session, "session", "", "`ID` of a session of the notebook service to be attached to from the start")
+	f.StringVar(&m.notebook, "notebook", "", "serve the notebooks of `ID|URL`: a sandbox, its jupyter_url, or env:NAME")
+	f.StringVar(&m.out, "out", "", "save notebooks in `DIR` (default $SEER_OUTPUTS or ./outputs); - saves none")
+	f.StringVar(&m.session, "session", "", "attach to session `ID` of the notebook service at the start")
 	f.StringVar(&m.shell, "shell", "", "serve the whole sandbox `ID|FILE`: a sandbox, or a session file")
 	for _, flag := range []string{"notebook", "shell"} {
 		_ = c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return m.app.SandboxRefs(cmd.Context(), nil), cobra.ShellCompDirectiveDefault
 		})
 	}
-	f.StringVar(&m.files, "files", "", "`DIR` of this computer that --shell copies files to and from; without it, it copies none")
-	f.DurationVar(&m.wait, "wait", 0, "how long a tool is waited for before its call goes on by itself (default: what the client is known to wait, otherwise 45s)")
-	f.Int64Var(&m.handleAbove, "handle-above", mcp.DefaultHandleAbove, "size in `BYTES` of a result that stays in the sandbox")
-	f.StringVar(&m.http, "http", "", "serve HTTP at `ADDRESS`, such as 127.0.0.1:8080, instead of standard input and output")
-	f.StringVar(&m.tokenFile, "http-token-file", "", "`FILE` with the token that clients bring; made where there is none")
-	f.BoolVar(&m.public, "http-public", false, "allow an address beyond this machine; TLS is left to a proxy")
-	f.StringSliceVar(&m.hosts, "http-host", nil, "`NAME` under which clients may reach it besides localhost")
-	f.StringSliceVar(&m.origins, "http-origin", nil, "`ORIGIN` whose pages may ask, such as https://app.example.org")
+	f.StringVar(&m.files, "files", "", "with --shell, let tools copy files to and from `DIR` of this computer")
+	f.DurationVar(&m.wait, "wait", 0, "answer after this long if a tool has not finished, and let its call continue\n(default: the known limit of the client, otherwise 45s)")
+	f.Int64Var(&m.handleAbove, "handle-above", mcp.DefaultHandleAbove, "keep results above this size in `BYTES` in the sandbox")
+	f.StringVar(&m.http, "http", "", "serve HTTP at `ADDRESS`, such as 127.0.0.1:8080")
+	f.StringVar(&m.tokenFile, "http-token-file", "", "`FILE` with the token that clients send; created if it does not exist")
+	f.BoolVar(&m.public, "http-public", false, "allow an address beyond this machine; put a proxy with TLS before it")
+	f.StringSliceVar(&m.hosts, "http-host", nil, "accept requests to host `NAME`, in addition to localhost")
+	f.StringSliceVar(&m.origins, "http-origin", nil, "accept requests of pages of `ORIGIN`, such as https://app.example.org")
 	return c
 }
 

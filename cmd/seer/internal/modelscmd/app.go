@@ -16,7 +16,7 @@ type app struct{ *cli.App }
 // New makes the family of commands.
 func New(base *cli.App) *cobra.Command {
 	a := app{base}
-	return cli.Family("models", "Models on this computer: fetch, list, verify, remove",
+	return cli.Family("models", "Fetch, list, verify and remove models on this computer",
 		newPull(a), newLs(a), newVerify(a), newRm(a), newGC(a), newDu(a))
 }
 

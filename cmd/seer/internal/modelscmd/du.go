@@ -14,8 +14,9 @@ import (
 func newDu(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "du", Short: "Show how much disk models take",
-		Long: `Show how much disk the models on this computer take, the largest first, and the two
-caches. A file with several names counts once: what a sandbox is shown are links.`,
+		Long: `Show how much disk the models on this computer take, largest first, and the totals of
+the two caches. A file with several names counts once: the folders of sandboxes contain
+links.`,
 		Example: "  seer models du\n  seer models du --json | jq .bytes",
 		Args:    cli.Args(0, 0, "nothing"),
 		RunE: a.with(func(cmd *cobra.Command, m *engine.Models, _ []string) error {

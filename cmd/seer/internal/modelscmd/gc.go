@@ -28,13 +28,13 @@ func newGC(a app) *cobra.Command {
 	var unused int
 	var dryRun bool
 	c := &cobra.Command{
-		Use: "gc [--unused DAYS] [--dry-run]", Short: "Remove what downloads and ended sandboxes left",
-		Long: `Remove what nobody needs: Seer's downloads that were broken off; the folders of links
-that sandboxes were shown, when none uses them; and in Seer's own cache models that
-were not used for 30 days. What is in work, or was used in the last hour, stays.
+		Use: "gc [--unused DAYS] [--dry-run]", Short: "Remove interrupted downloads and unused models",
+		Long: `Remove Seer's interrupted downloads, the folders of links of sandboxes that have ended,
+and models in Seer's own cache that nobody has used for 30 days. Seer keeps everything
+that is in use or was used in the last hour.
 
-Complete files in the cache of the Hugging Face Hub's clients are yours, and stay:
-remove them with seer models rm.`,
+Complete files in the cache of the Hugging Face Hub's clients are yours and stay. Remove
+them with seer models rm.`,
 		Example: "  seer models gc\n  seer models gc --dry-run",
 		Args:    cli.Args(0, 0, "nothing"),
 		RunE: a.with(func(cmd *cobra.Command, m *engine.Models, _ []string) error {
@@ -54,8 +54,8 @@ remove them with seer models rm.`,
 			return errors.Join(err, a.Print(gone, func(w io.Writer) error { return a.collectedText(w, gone, freed, dryRun) }))
 		}),
 	}
-	c.Flags().IntVar(&unused, "unused", 30, "`days` after which models in Seer's own cache go that nobody has used")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
+	c.Flags().IntVar(&unused, "unused", 30, "remove models in Seer's own cache that nobody has used for this many `days`")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only report what would be removed")
 	return c
 }
 

@@ -18,8 +18,8 @@ func newLs(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Short: "List the models on this computer",
 		Long: `List the models on this computer: those in the cache of the Hugging Face Hub's clients
-(hub), also those of other programs, and those in Seer's own (own). Each revision has a
-line; so has what downloads have left that were broken off.`,
+(hub), including those of other programs, and those in Seer's own cache (own). Each
+revision and each interrupted download has a line.`,
 		Example: "  seer models ls\n  seer models ls --json | jq -r '.[].name'",
 		Args:    cli.Args(0, 0, "nothing"),
 		RunE: a.with(func(cmd *cobra.Command, m *engine.Models, _ []string) error {

@@ -31,15 +31,15 @@ func newPull(a app) *cobra.Command {
 		Use:   "pull NAME[@REVISION]… [--include PATTERN]… [--exclude PATTERN]…",
 		Short: "Fetch models, as seer up does",
 		Long: `Fetch models of the Hugging Face Hub into the cache that the Hub's own clients use,
-and verify every file. The revision is a branch, a tag, a commit or refs/pr/1; without
-one it is the default branch. Ctrl-C keeps what has arrived, and the next pull, or
-seer up, continues there. What is on this computer is not fetched again.
+and verify every file. REVISION is a branch, a tag, a commit or refs/pr/1 (default: the
+default branch). Files on this computer are not fetched again. After Ctrl-C, the next
+pull or seer up continues the download.
 
-A pattern is that of a file's path in the repository: * stands for anything. A pattern
-in --include also fetches files that are left out otherwise, such as copies of the
-weights in other formats.
+PATTERN matches the path of a file in the repository; * matches anything. --include also
+fetches files that Seer otherwise leaves out, such as copies of the weights in other
+formats.
 
-The result is the folder of each model, in which its files can be read.`,
+The result is the folder of each model, from which you can read its files.`,
 		Example: "  seer models pull google/gemma-2-9b\n  seer models pull org/model@v1.0 org/adapter\n  seer models pull org/model --include '*.json' --include 'tokenizer*'",
 		Args:    cli.Args(1, -1, "the name of a model"),
 		RunE: a.with(func(cmd *cobra.Command, m *engine.Models, given []string) error {
@@ -73,8 +73,8 @@ The result is the folder of each model, in which its files can be read.`,
 			return errors.Join(errs...)
 		}),
 	}
-	c.Flags().StringArrayVar(&include, "include", nil, "fetch only files of this `pattern`; may be repeated")
-	c.Flags().StringArrayVar(&exclude, "exclude", nil, "leave out files of this `pattern`; may be repeated")
+	c.Flags().StringArrayVar(&include, "include", nil, "fetch only files that match this `pattern`; may be repeated")
+	c.Flags().StringArrayVar(&exclude, "exclude", nil, "leave out files that match this `pattern`; may be repeated")
 	return c
 }
 

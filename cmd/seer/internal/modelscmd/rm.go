@@ -18,10 +18,10 @@ func newRm(a app) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use: "rm NAME[@REVISION]… [--yes]", Short: "Remove models from this computer",
-		Long: `Remove models from the cache of the Hugging Face Hub's clients and from Seer's own,
-with all their revisions, or with @REVISION only that one: a branch, a tag, or the
-beginning of a commit. Files that other revisions share stay. A model that a live
-sandbox uses is not removed. Other programs that use the cache lose the model, too.`,
+		Long: `Remove models from the cache of the Hugging Face Hub's clients and from Seer's own
+cache, with all their revisions. @REVISION removes only one: a branch, a tag, or the
+beginning of a commit. Files that other revisions share stay. Seer does not remove a
+model that a live sandbox uses. Other programs that use the cache lose the model, too.`,
 		Example: "  seer models rm org/model\n  seer models rm org/model@v1.0 --yes",
 		Args:    cli.Args(1, -1, "the name of a model"), ValidArgsFunction: a.complete,
 		RunE: a.with(func(cmd *cobra.Command, m *engine.Models, given []string) error {

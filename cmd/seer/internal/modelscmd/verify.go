@@ -16,11 +16,11 @@ import (
 
 func newVerify(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "verify [NAME…]", Short: "Read models as a whole and compare them with the Hub's hashes",
-		Long: `Read all files of models of the Hugging Face Hub that are on this computer, of every
-revision, and compare them with the hashes that the Hub has given. Without a name, all
-models are verified. Nothing is changed: a wrong file is fetched again by the next
-seer models pull. A wrong or missing file ends the command with exit code 3.`,
+		Use: "verify [NAME…]", Short: "Compare all files of models with the Hub's hashes",
+		Long: `Read all files of models of the Hugging Face Hub on this computer, of every revision,
+and compare them with the hashes of the Hub. Without a name, verify all models. This
+command changes nothing; the next seer models pull fetches a wrong file again. If a file
+is wrong or missing, the exit code is 3.`,
 		Example: "  seer models verify\n  seer models verify google/gemma-2-9b --json",
 		Args:    cli.Args(0, -1, "the names of models"), ValidArgsFunction: a.complete,
 		RunE: a.with(func(cmd *cobra.Command, m *engine.Models, given []string) error {

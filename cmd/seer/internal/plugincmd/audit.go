@@ -17,10 +17,10 @@ func newPluginAudit(a app) *cobra.Command {
 	var follow bool
 	c := &cobra.Command{
 		Use:   "audit ID",
-		Short: "Tell what a plugin really did",
-		Long: `Tell how often each permission of a plugin was used and when last, which never, and
-what was refused. Every request is written down, made or refused, without its
-query, its bodies and its credentials.`,
+		Short: "Show the requests that a plugin made",
+		Long: `Show how often and when each permission of a plugin was last used, which permissions
+were never used, and which requests were refused. Seer records every request, without
+its query, bodies and credentials.`,
 		Example: `  seer plugin audit provider-tiny
   seer plugin audit provider-tiny --follow`,
 		Args:              cli.Args(1, 1, "the ID of a plugin"),

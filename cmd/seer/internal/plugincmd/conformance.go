@@ -36,17 +36,16 @@ func newPluginTest(a app) *cobra.Command {
 	var t trial
 	c := &cobra.Command{
 		Use:   "test [DIR | FILE.wasm]",
-		Short: "Try a plugin against its contract and a hostile world",
-		Long: `Build the plugin in DIR (default: here), or take a finished module, and try it in
-the real host: what can be told without running it, what the contract promises,
-answers that are wrong, slow, endless or malicious, and what it needs of memory
-and time. No account is needed: conformance.yaml beside plugin.yaml names a
-simulator of the backend, which is started and ended; one beside a finished module
-only after asking.
+		Short: "Test a plugin against its contract and hostile answers",
+		Long: `Build the plugin in DIR (default: here), or take a built module, and test it in the
+real host. The kit checks the files, the promises of the contract, answers that are
+wrong, slow, endless or malicious, and the memory and time that the plugin needs. No
+account is needed: conformance.yaml beside plugin.yaml names a simulator of the backend,
+which Seer starts and ends. Seer asks before it runs one that is beside a built module.
 
-The report is written to ID.conformance.json beside the module, and goes with it
-when it is pushed. With --live the real backend is used as well; --max-cost is a
-hard stop, and whatever was rented is ended, also after Ctrl-C.`,
+The report goes to ID.conformance.json beside the module, and seer plugin push includes
+it. With --live, the kit also uses the real backend. --max-cost is a hard limit, and
+Seer ends every machine that it rented, even after Ctrl-C.`,
 		Example: `  seer plugin test
   seer plugin test --quick ./provider-tiny
   seer plugin test --live --max-cost 0.50
@@ -61,14 +60,14 @@ hard stop, and whatever was rented is ended, also after Ctrl-C.`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&t.Quick, "quick", false, "leave out what takes long")
+	f.BoolVar(&t.Quick, "quick", false, "leave out long tests")
 	f.BoolVar(&t.Live, "live", false, "also rent a machine of the real backend")
-	f.Float64Var(&t.maxCost, "max-cost", 0, "with --live: at most so many `dollars`")
-	f.StringVar(&t.Record, "record", "", "with --live: write the traffic to this `folder`, without credentials")
+	f.Float64Var(&t.maxCost, "max-cost", 0, "with --live: spend at most this many `dollars`")
+	f.StringVar(&t.Record, "record", "", "with --live: record the traffic in this `folder`, without credentials")
 	f.StringVar(&t.Replay, "replay", "", "answer from the traffic in this `folder`")
-	f.BoolVar(&t.simulator, "simulator", false, "with FILE.wasm: run the simulator's command in the conformance.yaml beside it, unasked")
+	f.BoolVar(&t.simulator, "simulator", false, "with FILE.wasm: run the simulator that conformance.yaml beside it names, without asking")
 	f.StringVar(&t.report, "report", "", "`file` for the report (default: beside the module)")
-	f.BoolVar(&t.verbose, "verbose", false, "show what the plugin and the simulator say")
+	f.BoolVar(&t.verbose, "verbose", false, "show the output of the plugin and the simulator")
 	return c
 }
 

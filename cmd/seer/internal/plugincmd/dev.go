@@ -25,11 +25,11 @@ func newPluginDev(a app) *cobra.Command {
 	var untested bool
 	c := &cobra.Command{
 		Use:   "dev [DIR]",
-		Short: "Build a plugin at every save, try it and show what it says",
-		Long: `Build the plugin in DIR (default: here) now and at every save, and try the quick
-checks of the conformance kit on each build, with what the plugin logs. It asks once
-whether what is built may do what the manifest says; a build that asks for more is
-shown and not used until you grant it. Ctrl-C ends it.`,
+		Short: "Build and test a plugin at every save, and show its logs",
+		Long: `Build the plugin in DIR (default: here) now and at every save, run the quick tests of
+the conformance kit on each build, and show what the plugin logs, until Ctrl-C. Seer
+asks once whether to grant what the manifest asks for. If a later build asks for more,
+Seer shows it and does not use that build until you grant it.`,
 		Example: "  seer plugin dev\n  seer plugin dev ./provider-tiny --no-test",
 		Args:    cli.Args(0, 1, "at most a folder"),
 		RunE: func(cmd *cobra.Command, given []string) error {

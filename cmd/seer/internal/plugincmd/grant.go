@@ -33,13 +33,13 @@ func newPluginGrant(a app) *cobra.Command {
 	var g granting
 	c := &cobra.Command{
 		Use:   "grant [ID | FILE.wasm]",
-		Short: "Allow a plugin what it asks for, or a part of it",
-		Long: `Show what a plugin asks for, and ask whether it may. The yes holds for exactly that
-file and those permissions. With --folder it holds for whatever is built in a
-folder of yours, as long as it asks for no more.
+		Short: "Grant a plugin its permissions, or some of them",
+		Long: `Show the permissions that a plugin asks for, and ask whether to grant them. The grant
+covers exactly this file and these permissions. With --folder, it covers every build in
+a folder of yours that asks for no more.
 
-A plugin that asks for anything does not run without a grant. With --only, it runs
-and has that alone: everything else that it asks for is refused.`,
+A plugin that asks for permissions does not run without a grant. With --only, the plugin
+runs with these permissions alone, and Seer refuses the others.`,
 		Example: `  seer plugin grant provider-tiny
   seer plugin grant provider-tiny --only 'http GET https://api.tiny.example /prices'
   seer plugin grant --folder ./provider-tiny/dist
@@ -57,9 +57,9 @@ and has that alone: everything else that it asks for is refused.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&g.folder, "folder", "", "what is built in this `folder`")
-	f.StringVar(&g.hash, "grant", "", "say yes beforehand: the permission `hash`; any other is refused")
-	f.StringArrayVar(&g.only, "only", nil, "only this permission: its `line`; may be repeated")
+	f.StringVar(&g.folder, "folder", "", "grant builds in this `folder`")
+	f.StringVar(&g.hash, "grant", "", "grant permissions with this `hash` without asking; refuse others")
+	f.StringArrayVar(&g.only, "only", nil, "grant only the permission with this `line`; may be repeated")
 	return c
 }
 

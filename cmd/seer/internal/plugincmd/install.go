@@ -32,21 +32,20 @@ func newPluginInstall(a app) *cobra.Command {
 	var n installing
 	c := &cobra.Command{
 		Use:   "install [REF]",
-		Short: "Install a plugin, after showing what it may do",
-		Long: `Fetch a plugin, check it without running it, show where it is from, who signed
-it, what its conformance report says and what it asks for, and ask. Nothing is
-used before you have said yes. REF is one of
+		Short: "Install a plugin, after showing its permissions",
+		Long: `Fetch a plugin and check it without running it. Show its source, its signer, its
+conformance report and the permissions that it asks for, and ask whether to install it.
+Seer does not use the plugin before you agree. REF is one of
 
   host/name:tag, oci://host/name@sha256:…   an OCI registry
   https://host/path/ID.wasm                 an address
   ./ID.wasm                                 a file
 
-In a folder with an experiment or a seer.lock, the plugin is noted in seer.lock.
-Without REF, what seer.lock names is installed; what is here already needs no
-network.
+In a folder with an experiment or a seer.lock, Seer adds the plugin to seer.lock. Without
+REF, it installs the plugins that seer.lock names; those that are here need no network.
 
-A newer version that asks for nothing new replaces the old one at once. One that
-asks for more waits for your yes, and the old one goes on.`,
+A newer version that asks for no new permissions replaces the old one at once. One that
+asks for more waits for your consent, and the old version stays in use.`,
 		Example: `  seer plugin install registry.example/acme/provider-tiny:1.2
   seer plugin install ./provider-tiny.wasm --grant sha256:…
   seer plugin install`,
@@ -62,11 +61,11 @@ asks for more waits for your yes, and the old one goes on.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&n.grant, "grant", "", "say yes beforehand: the permission `hash`; any other is refused")
-	f.StringArrayVar(&n.only, "only", nil, "grant only this permission: its `line`; may be repeated")
-	f.StringVar(&n.lockDir, "lock", "", "note it in the seer.lock of this `folder`")
+	f.StringVar(&n.grant, "grant", "", "grant permissions with this `hash` without asking; refuse others")
+	f.StringArrayVar(&n.only, "only", nil, "grant only the permission with this `line`; may be repeated")
+	f.StringVar(&n.lockDir, "lock", "", "add the plugin to the seer.lock in this `folder`")
 	f.BoolVar(&n.noLock, "no-lock", false, "write no seer.lock")
-	f.BoolVar(&n.plainHTTP, "plain-http", false, "speak http to a registry on this computer")
+	f.BoolVar(&n.plainHTTP, "plain-http", false, "use plain HTTP for a registry on this computer")
 	return c
 }
 

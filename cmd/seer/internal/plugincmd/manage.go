@@ -18,9 +18,9 @@ import (
 
 func newPluginUninstall(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "uninstall ID", Aliases: []string{"rm"}, Short: "Take an installed plugin and its grants away",
-		Long: `Remove every installed version of a plugin, and take its grants back. A seer.lock
-that names it is not changed.`,
+		Use: "uninstall ID", Aliases: []string{"rm"}, Short: "Remove an installed plugin and its grants",
+		Long: `Remove every installed version of a plugin and revoke its grants. A seer.lock that
+names the plugin does not change.`,
 		Example:           "  seer plugin uninstall provider-tiny",
 		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
@@ -61,9 +61,9 @@ func newPluginRepin(a app) *cobra.Command {
 	var signer string
 	c := &cobra.Command{
 		Use: "repin ID", Short: "Accept another signer of a plugin",
-		Long: `Forget who signed a plugin until now, so that the next installing remembers
-whoever signed that, or remember --signer at once. Do it only when the author has
-told you of the new key in another way.`,
+		Long: `Forget the known signer of a plugin. The next installation accepts its signer as the
+new one, or --signer sets it at once. Use this only if the author has told you about the
+new key in another way.`,
 		Example:           "  seer plugin repin provider-tiny --signer SHA256:…",
 		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
@@ -81,7 +81,7 @@ told you of the new key in another way.`,
 			})
 		}),
 	}
-	c.Flags().StringVar(&signer, "signer", "", "its `fingerprint`, SHA256:… (default: whoever signed what is installed next)")
+	c.Flags().StringVar(&signer, "signer", "", "`fingerprint` of the new signer, SHA256:… (default: the signer of the next installation)")
 	return c
 }
 
@@ -94,8 +94,8 @@ func signerOrNext(signer string) string {
 
 func newPluginPolicy(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "policy", Short: "Show what limits all plugins",
-		Long: `Show the policy: what no grant goes beyond. It stands under plugins: in the
+		Use: "policy", Short: "Show the limits for all plugins",
+		Long: `Show the policy, the limits that no grant can exceed. Set it under plugins: in the
 configuration file; see docs/plugins/trust.md.`,
 		Args: cli.Args(0, 0, "no argument"),
 		RunE: a.withStore(func(_ *cobra.Command, s *store.Store, _ []string) error {

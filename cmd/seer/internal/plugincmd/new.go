@@ -25,10 +25,10 @@ func newPluginNew(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new provider|fetcher|expose NAME",
 		Short: "Write a plugin folder that builds and passes its tests",
-		Long: `Write a folder with a small plugin that works: its code, its manifest, its tests
-and, for a provider, a simulator of the backend. It builds anywhere, without a
-network: the SDK is in the folder. NAME is what selects the plugin, the value of
-provider:, of expose_as: or before the colon of a model.`,
+		Long: `Write a folder with a small working plugin: code, manifest, tests and, for a provider,
+a simulator of the backend. The folder contains the SDK, so the plugin builds without a
+network. NAME selects the plugin in an experiment: in provider:, in expose_as:, or before
+the colon of a model.`,
 		Example: `  seer plugin new provider tiny && cd provider-tiny
   seer plugin test
   seer plugin new expose notes --lang assemblyscript`,
@@ -70,8 +70,8 @@ func newPluginBuild(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Build a plugin from its source folder",
-		Long: `Build the plugin in DIR (default: here) to its two files, ID.wasm and ID.yaml. The
-manifest is checked first. The module carries the manifest and what it needs of a
+		Long: `Build the plugin in DIR (default: here) to its two files, ID.wasm and ID.yaml. Seer
+checks the manifest first. The module contains the manifest and its requirements on the
 host. The same sources give the same bytes.`,
 		Example: "  seer plugin build\n  seer plugin build ./provider-tiny --out ~/plugins",
 		Args:    cli.Args(0, 1, "at most a folder"),
@@ -146,8 +146,8 @@ func newPluginSchema(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema manifest|contract",
 		Short: "Print the JSON Schema of plugin.yaml or of the contract",
-		Long: `Print a JSON Schema (2020-12). That of the manifest is for editors; that of the
-contract has every type that crosses the boundary, and for each export NAME the
+		Long: `Print a JSON Schema (2020-12). The schema of the manifest is for editors. The schema of
+the contract has every type that crosses the boundary, and for each export NAME the
 definitions NAME.input and NAME.result.`,
 		Example:           "  seer plugin schema manifest > plugin.schema.json",
 		Args:              cli.Args(1, 1, "manifest or contract"),

@@ -20,7 +20,7 @@ import (
 // NewPlugin makes the command seer plugin.
 func NewPlugin(base *cli.App) *cobra.Command {
 	a := app{App: base}
-	return cli.Family("plugin", "Install, allow and write plugins",
+	return cli.Family("plugin", "Install, grant and write plugins",
 		newPluginLs(a), newPluginInfo(a), newPluginInstall(a), newPluginUninstall(a),
 		newPluginGrant(a), newPluginRevoke(a), newPluginAudit(a), newPluginPolicy(a), newPluginRepin(a),
 		newPluginNew(a), newPluginBuild(a), newPluginTest(a), newPluginDev(a),
@@ -31,7 +31,7 @@ func newPluginLs(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List plugins",
 		Long: `List the plugins in the folders of --plugin-dir, SEER_PLUGIN_DIR, the user's data
-folder (seer/plugins) and the program's own. No plugin is run.`,
+folder (seer/plugins) and the program's own. Seer runs none of them.`,
 		Example: "  seer plugin ls\n  seer plugin ls --plugin-dir ./my-plugins",
 		Args:    cli.Args(0, 0, "no argument"),
 		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
@@ -72,9 +72,9 @@ func pluginRows(plugins []host.Plugin) [][]string {
 
 func newPluginInfo(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "info ID | FILE.wasm", Short: "Tell everything about one plugin",
+		Use: "info ID | FILE.wasm", Short: "Show everything about one plugin",
 		Example:           "  seer plugin info expose-library\n  seer plugin info dist/provider-tiny.wasm",
-		Long:              "Tell what a plugin is, what it provides and what it asks for. It is not run.",
+		Long:              "Show what a plugin is, what it provides and which permissions it asks for. Seer does\nnot run it.",
 		Args:              cli.Args(1, 1, "the ID of a plugin, or a module"),
 		ValidArgsFunction: a.completePlugin,
 		RunE: func(cmd *cobra.Command, given []string) error {

@@ -33,9 +33,9 @@ func newPluginPush(a app) *cobra.Command {
 	var p pushing
 	c := &cobra.Command{
 		Use:   "push FILE.wasm REF",
-		Short: "Put a built plugin into an OCI registry",
-		Long: `Put a plugin into an OCI registry, with its manifest, and with the signature and the
-conformance report that lie beside it. The credentials are those of docker login. The
+		Short: "Push a built plugin to an OCI registry",
+		Long: `Push a plugin to an OCI registry, with its manifest, and with the signature and the
+conformance report if they are beside it. Seer uses the credentials of docker login. The
 same bundle always has the same digest.`,
 		Example: `  seer plugin push dist/provider-tiny.wasm registry.example/me/provider-tiny:0.1.0
   seer plugin push dist/provider-tiny.wasm registry.example/me/provider-tiny:0.1.0 --key ~/.ssh/id_ed25519`,
@@ -44,9 +44,9 @@ same bundle always has the same digest.`,
 			return a.push(cmd.Context(), given[0], given[1], p)
 		},
 	}
-	c.Flags().BoolVar(&p.plainHTTP, "plain-http", false, "speak http to a registry on this computer")
-	c.Flags().BoolVar(&p.force, "force", false, "replace a tag that there is already")
-	c.Flags().StringVar(&p.key, "key", "", "sign it with this SSH key `file` first")
+	c.Flags().BoolVar(&p.plainHTTP, "plain-http", false, "use plain HTTP for a registry on this computer")
+	c.Flags().BoolVar(&p.force, "force", false, "replace an existing tag")
+	c.Flags().StringVar(&p.key, "key", "", "sign the plugin with this SSH key `file` first")
 	return c
 }
 
@@ -154,8 +154,8 @@ func newPluginSign(a app) *cobra.Command {
 		Use:   "sign FILE.wasm --key FILE",
 		Short: "Sign a built plugin with an SSH key",
 		Long: `Sign manifest and module together, and write the signature to FILE.wasm.sig. The key
-is an SSH key: a private key file, or a public one whose private half your agent or
-your hardware has.`,
+is an SSH key: a private key file, or a public key whose private half is in your SSH
+agent or hardware key.`,
 		Example: "  seer plugin sign dist/provider-tiny.wasm --key ~/.ssh/id_ed25519",
 		Args:    cli.Args(1, 1, "a module"),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -212,10 +212,10 @@ func newPluginVerify(a app) *cobra.Command {
 	var statement bool
 	c := &cobra.Command{
 		Use:   "verify FILE.wasm",
-		Short: "Check the signature of a plugin's files, and say whose it is",
-		Long: `Check the signature beside a module. Whether that signer is the right one is yours
-to judge, by the fingerprint. With --statement, print what is signed instead, for
-ssh-keygen -Y.`,
+		Short: "Check the signature of a plugin and show its signer",
+		Long: `Check the signature beside a module, and show the fingerprint of its signer. Compare it
+with the fingerprint that the author has published. With --statement, print the signed
+statement instead, for ssh-keygen -Y.`,
 		Example: "  seer plugin verify dist/provider-tiny.wasm",
 		Args:    cli.Args(1, 1, "a module"),
 		RunE: func(_ *cobra.Command, given []string) error {
@@ -232,7 +232,7 @@ ssh-keygen -Y.`,
 			return a.verify(b)
 		},
 	}
-	c.Flags().BoolVar(&statement, "statement", false, "print what is signed")
+	c.Flags().BoolVar(&statement, "statement", false, "print the signed statement")
 	return c
 }
 

@@ -16,10 +16,10 @@ import (
 
 func newPluginRevoke(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "Take all grants of a plugin back",
-		Long: `Take all grants of a plugin back, those of folders too. Whoever looks the plugin up
-from now on is told that it was not granted. A provider can then not end its machines
-either: end them first, with seer down.`,
+		Use: "revoke ID", Short: "Revoke all grants of a plugin",
+		Long: `Revoke all grants of a plugin, including those of folders. Seer does not run the plugin
+afterwards. A provider can then no longer end its machines: end them first, with seer
+down.`,
 		Example:           "  seer plugin revoke provider-tiny",
 		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,

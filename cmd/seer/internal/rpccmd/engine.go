@@ -16,10 +16,10 @@ func New(a *cli.App) *cobra.Command {
 	var stdio bool
 	c := &cobra.Command{
 		Use:   "engine --stdio",
-		Short: "Answer the requests of another program",
+		Short: "Serve the engine to another program by JSON-RPC",
 		Long: `Answer JSON-RPC 2.0 on standard input and output, one message on a line, until the
-input ends. Then the sandboxes are terminated that the program has started and not
-detached. Package seer of Python uses this; docs/engine-process.md has the requests.`,
+input ends. Then terminate the sandboxes that the program has started and not detached.
+The Python package seer uses this command; docs/engine-process.md lists the requests.`,
 		Args: cli.Args(0, 0, ""),
 		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
 			if !stdio {

@@ -31,12 +31,13 @@ func newCp(a app) *cobra.Command {
 		Short: "Copy files into and out of a sandbox",
 		Long: `Copy a file, or with -r a folder, between this computer and a sandbox. One of SRC
 and DST is ID:PATH; a relative PATH begins at /workspace. - is standard input or
-output. Modes are kept. As with cp, what is copied to an existing folder goes into
-it. A local path with a colon is written ./a:b.
+output. Modes are kept. As with cp, a copy to an existing folder goes into that
+folder. Write a local path with a colon as ./a:b.
 
-What programs obey merely because they are used in a folder (.git, .vscode, .envrc,
-HEAD, …) gets .collected behind its name on this computer, with a warning: the code in
-the sandbox could run commands here by it. Look at it before you give it back its name.`,
+Some files make programs run commands as soon as somebody uses their folder (.git,
+.vscode, .envrc, HEAD, …). Seer adds .collected to the names of such files on this
+computer and warns, because code in the sandbox may have written them. Inspect them
+before you remove the suffix.`,
 		Example: `  seer cp data.csv lab:/workspace/data.csv
   seer cp -r lab:results .
   tar c src | seer cp - lab:src.tar
@@ -47,7 +48,7 @@ the sandbox could run commands here by it. Look at it before you give it back it
 			return a.cp(cmd.Context(), parsePlace(given[0]), parsePlace(given[1]), recursive)
 		},
 	}
-	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy folders too")
+	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy folders, too")
 	return c
 }
 

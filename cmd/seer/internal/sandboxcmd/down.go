@@ -20,7 +20,7 @@ func newDown(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "down ID… [--snapshot NAME] | --all",
 		Short:             "End sandboxes and everything in them",
-		Long:              "End sandboxes, their processes, functions and files. One that has ended already is\nno error. With --snapshot it is saved first, and lives on if that fails.",
+		Long:              "End sandboxes, their processes, functions and files. A sandbox that has already\nended is not an error. With --snapshot, Seer saves the sandbox first and keeps it\nrunning if that fails.",
 		Example:           "  seer down lab\n  seer down lab --snapshot after-setup\n  seer down sb-4k sb-9x\n  seer down --all",
 		ValidArgsFunction: a.CompleteSandboxes,
 		Args: func(cmd *cobra.Command, given []string) error {
@@ -46,7 +46,7 @@ func newDown(a app) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "every live sandbox")
-	c.Flags().StringVar(&save, "snapshot", "", "save it as `NAME` first")
+	c.Flags().StringVar(&save, "snapshot", "", "save the sandbox as snapshot `NAME` first")
 	return c
 }
 

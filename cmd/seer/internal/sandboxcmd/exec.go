@@ -23,9 +23,9 @@ func newExec(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "exec ID [--timeout D] -- CMD…",
 		Short: "Run a command in a sandbox",
-		Long: `Run a command in a sandbox, in /workspace. Its output is streamed as it comes. Its
-standard input is yours, unless that is a terminal (then only with -i). It gets no
-terminal of its own: seer exec -i lab -- bash reads your lines, but shows no prompt.
+		Long: `Run a command in a sandbox, in /workspace, and stream its output. The command reads
+your standard input; if that is a terminal, only with -i. The command has no terminal
+of its own: seer exec -i lab -- bash reads your lines, but shows no prompt.
 ` + execExit,
 		Example: `  seer exec lab -- python3 -c 'print(6*7)'
   seer exec lab --timeout 5m -- bash -c 'pip list | wc -l'

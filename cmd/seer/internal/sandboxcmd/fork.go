@@ -16,13 +16,13 @@ func newFork(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fork ID [-n N] [--name NAME]",
 		Short: "Make copies of a running sandbox, with its processes",
-		Long: `Make N new sandboxes that go on where a running one is: its processes with all that
-they have in memory, its files, kernels and services. Nothing is loaded again. Each
-copy has its own ID, keys, ports, end and random numbers; calls that ran end there as
-interrupted. The original stands still for a moment and goes on.
+		Long: `Make N copies of a running sandbox, each with its processes and their memory, its
+files, kernels and services. A copy loads nothing again. Each copy has its own ID,
+keys, ports, lease and random numbers; calls that were running end in the copy as
+interrupted. The original pauses for a moment and continues.
 
-It has to be a sandbox of this computer with isolation: gvisor, a network of its own
-(none, or a list of hosts) and no GPU. The IDs of the copies are printed on stdout.`,
+The sandbox must be on this computer, with isolation: gvisor, a network of its own
+(none, or a list of hosts) and no GPU. The IDs of the copies go to stdout.`,
 		Example:           "  seer fork lab -n 8 --name try\n  seer fork lab --json | jq -r '.[].id'",
 		Args:              cli.Args(1, 1, "the sandbox"),
 		ValidArgsFunction: a.CompleteSandbox,
@@ -59,7 +59,7 @@ It has to be a sandbox of this computer with isolation: gvisor, a network of its
 			}), err)
 		},
 	}
-	c.Flags().IntVarP(&n, "copies", "n", 1, "how many")
+	c.Flags().IntVarP(&n, "copies", "n", 1, "number of copies")
 	c.Flags().StringVar(&o.Name, "name", "", "another `name` for the copies, followed by -1, -2 and so on")
 	return c
 }

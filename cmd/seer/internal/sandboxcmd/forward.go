@@ -22,14 +22,14 @@ import (
 func newForward(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forward ID PORT[:LOCAL]…",
-		Short: "Reach ports of a sandbox from this computer",
-		Long: `Listen at 127.0.0.1 on this computer and lead every connection to a port of the
-sandbox, through the runtime, until Ctrl-C: also where the provider leads to no
-other port. LOCAL is the port here, PORT itself where it is left out; 0 takes a
-free one. The URLs are printed as soon as they work.
+		Short: "Forward ports of a sandbox to this computer",
+		Long: `Listen at 127.0.0.1 on this computer and forward every connection to a port of the
+sandbox, until Ctrl-C. The connections go through the runtime, so this works even if
+the provider exposes no other port. LOCAL is the port on this computer (default: the
+same as PORT); 0 chooses a free one. Seer prints the URLs when they work.
 
-PORT can be jupyter or code (VS Code), whose URL is printed with what lets a browser
-in; without LOCAL a free port is taken where its own is not.`,
+PORT can be jupyter or code (VS Code). Seer then prints a URL with the token or
+password. Without LOCAL, it chooses a free port if its own is taken.`,
 		Example: `  seer forward lab jupyter
   seer forward lab 8888:9999 6006:0`,
 		Args: func(cmd *cobra.Command, given []string) error {

@@ -27,27 +27,26 @@ func newGC(a app) *cobra.Command {
 	var disk diskFlags
 	c := &cobra.Command{
 		Use:   "gc [--provider P] [--unused DAYS] [--keep GB] [--dry-run]",
-		Short: "End what has no right to live, remove what crashes left",
-		Long: `End sandboxes whose lease has ended and starts whose program has died, and remove
-what machines that ended by themselves left behind. A sandbox with a valid lease
-is never touched. A cloud may show the machine of a start that was killed only some
-time later: gc looks again until none can appear, up to 90 seconds.
+		Short: "Delete expired sandboxes and what crashes left behind",
+		Long: `Delete sandboxes whose lease has expired, starts whose program has died, and files
+that ended machines left behind. gc never touches a sandbox with a valid lease. A
+cloud may list the machine of a killed start only after some time, so gc looks again
+until no such machine can appear, for up to 90 seconds.
 
-With --provider only that one is asked, also when no sandbox here is known to be on
-it: machines of this computer that its records have lost are shown, and ended when
-the time that was set for them has passed. Machines of others who share the account
-are never touched.
+With --provider, gc asks only that provider, even if no known sandbox is there. It
+shows machines that this computer started but has no record of, and deletes them
+after their time limit. It never touches machines of others who share the account.
 
-What starts have made on this computer to have it the next time (layers of packages,
-unpacked images, systems with packages, copies of hidden models) goes when it was not
-used for 30 days, which starts also see to once a day. What a sandbox or a snapshot
-needs stays. With --dry-run only this is looked at: what would go from this
-computer's disk. No provider is asked, and nothing is ended or removed.`,
+Starts cache layers of packages, unpacked images, systems with packages and copies of
+hidden models on this computer. gc removes entries that nobody has used for 30 days;
+starts do the same once a day. Entries that a sandbox or a snapshot needs stay. With
+--dry-run, gc only reports what it would remove from the disk: it asks no provider,
+and ends and removes nothing.`,
 		Example: "  seer gc\n  seer gc --dry-run --unused 7\n  seer gc --keep 20\n  seer gc --provider runpod",
 		Args:    cli.Args(0, 0, "no argument"),
 		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
 			disk.limited = cmd.Flags().Changed("keep")
-			done := a.UI.Working("gc", "looking for what has no right to live and what nobody uses")
+			done := a.UI.Working("gc", "looking for expired sandboxes and unused cache entries")
 			report, err := disk.collect(cmd.Context(), e, providers)
 			done()
 			if err != nil && !hasItems(report) {
@@ -61,9 +60,9 @@ computer's disk. No provider is asked, and nothing is ended or removed.`,
 	}
 	c.Flags().StringArrayVar(&providers, "provider", nil, "only this `provider`; may be repeated")
 	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)
-	c.Flags().IntVar(&disk.unused, "unused", 30, "`days` after which what nobody has used goes")
-	c.Flags().Float64Var(&disk.keep, "keep", 0, "most `GB` of it that may stay; what was used in the last day stays (default: any)")
-	c.Flags().BoolVar(&disk.dryRun, "dry-run", false, "only say what would be removed from this computer's disk, and how much that is")
+	c.Flags().IntVar(&disk.unused, "unused", 30, "remove cache entries that nobody has used for this many `days`")
+	c.Flags().Float64Var(&disk.keep, "keep", 0, "keep at most this many `GB` of the cache (default: no limit); entries used in\nthe last day always stay")
+	c.Flags().BoolVar(&disk.dryRun, "dry-run", false, "only report what would be removed from this computer's disk, and its size")
 	return c
 }
 

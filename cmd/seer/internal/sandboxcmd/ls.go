@@ -21,15 +21,15 @@ func newLs(a app) *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List sandboxes",
-		Long: `List the live sandboxes, with --all also those that have ended lately.
-Sandboxes of this computer are looked at; those of other providers are shown as
-they were last seen, unless --refresh asks their provider. What only builds a layer or
-system for other sandboxes is called (builds), and ends by itself.`,
+		Long: `List the live sandboxes, and with --all also those that have ended recently. Seer
+checks the sandboxes of this computer. It shows those of other providers as they were
+last seen, unless --refresh asks the providers. A machine that only builds a layer or
+system for other sandboxes is marked (builds), and ends by itself.`,
 		Example: "  seer ls\n  seer ls --json | jq -r '.[].id'",
 		Args:    cli.Args(0, 0, "no argument"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.ls(cmd.Context(), refresh, all) },
 	}
-	c.Flags().BoolVar(&refresh, "refresh", false, "ask every provider how its sandboxes are")
+	c.Flags().BoolVar(&refresh, "refresh", false, "ask every provider for the state of its sandboxes")
 	c.Flags().BoolVarP(&all, "all", "a", false, "also sandboxes that have ended")
 	return c
 }

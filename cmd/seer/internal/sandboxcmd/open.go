@@ -25,12 +25,15 @@ func newOpen(a app) *cobra.Command {
 		Use:   "open ID jupyter|code [--print]",
 		Short: "Open a sandbox's Jupyter or VS Code in the browser",
 		Long: `Open Jupyter (execution_mode: notebook) or VS Code (debug: true) of a sandbox in the
-browser. VS Code asks for a password, which is printed. Jupyter's token is in its URL:
-whoever has it can do everything in the sandbox. The browser is given a file that only
-you can read and that leads to the URL. The URL is printed with --print, or where there
-is no browser; a browser that cannot read such files (as a snap) needs it. On this computer the host of the URL is a name under
-localhost, so that pages of sandboxes share no cookies; a browser that does not know
-such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no such port, use seer forward.`,
+browser. VS Code asks for a password, which Seer prints. Jupyter's URL contains its
+token, which allows everything in the sandbox. Seer therefore opens a file that only
+you can read and that redirects to the URL.
+
+Seer prints the URL with --print, or if there is no browser. Use --print for a browser
+that cannot read such files (a snap). On this computer, the host in the URL is a name
+under localhost, so that the pages of sandboxes share no cookies; in a browser that
+does not resolve such names (Safari), replace it by 127.0.0.1. If the provider does
+not expose the port, use seer forward.`,
 		Example:           "  seer open lab jupyter\n  seer open lab code --print",
 		Args:              cobra.MatchAll(cli.Args(2, 2, "a sandbox, and jupyter or code"), checkPage),
 		ValidArgsFunction: a.completeSandboxThenPage,
@@ -60,7 +63,7 @@ such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no
 			})
 		}),
 	}
-	c.Flags().BoolVar(&show, "print", false, "only print it, with its token")
+	c.Flags().BoolVar(&show, "print", false, "print the URL with its token instead of opening it")
 	return c
 }
 

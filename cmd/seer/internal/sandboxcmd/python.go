@@ -23,12 +23,11 @@ func newPython(a app) *cobra.Command {
 		Use:   "python ID [-c CODE | FILE]",
 		Short: "Run Python code in a sandbox",
 		Long: `Run code in a fresh interpreter of a sandbox: CODE, a FILE of this computer, or
-standard input. The interpreter is the one that serves functions. Only they have
-get_model_path; here the path of a model is in the variable MODEL_…_PATH.
+standard input. The interpreter is the one that serves functions. Only served functions
+have get_model_path; here the path of a model is in the variable MODEL_…_PATH.
 
-With --session the code runs in the interpreter of a session with execution_mode: cli,
-with the variables that the agent's run_python and earlier code have made; what it
-makes stays there.
+With --session, the code runs in the interpreter of a session with execution_mode: cli
+and shares its variables with the agent's run_python and with earlier code.
 ` + execExit,
 		Example: `  seer python lab -c 'import sys; print(sys.version)'
   seer python lab analysis.py
@@ -57,7 +56,7 @@ makes stays there.
 		ValidArgsFunction: a.CompleteSandboxThenFile,
 	}
 	c.Flags().StringVarP(&code, "code", "c", "", "the `CODE` to run")
-	c.Flags().BoolVar(&session, "session", false, "in the interpreter of the session, with its variables")
+	c.Flags().BoolVar(&session, "session", false, "run in the interpreter of the session, with its variables")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "kill the interpreter after this long, as in 90s or 5m")
 	return c
 }

@@ -17,9 +17,9 @@ func newShell(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell ID [-- CMD…]",
 		Short: "Open a terminal in a sandbox",
-		Long: `Open a terminal in a sandbox, in /workspace: bash, or sh where there is no bash, or
-the command. It needs a terminal here; without one use seer exec. When the
-connection is lost for good, the shell and what it has started in the foreground end.`,
+		Long: `Open a terminal in a sandbox, in /workspace, and run CMD in it (default: bash, or sh
+if there is no bash). This needs a terminal here; without one, use seer exec. When
+the connection is lost for good, the shell and its foreground processes end.`,
 		Example:           "  seer shell lab\n  seer shell lab -- htop",
 		Args:              cli.Args(1, -1, "a sandbox"),
 		ValidArgsFunction: a.CompleteSandbox,

@@ -19,10 +19,10 @@ func newShow(a app) *cobra.Command {
 	var keys bool
 	c := &cobra.Command{
 		Use:   "show ID [--keys]",
-		Short: "Tell everything about a sandbox",
-		Long: `Tell everything about a sandbox, also one that has ended. What lets others in, the
-token of Jupyter and the password of VS Code, is told with --keys and under --json
-only, so that the text can be shown to anybody.`,
+		Short: "Show everything about a sandbox",
+		Long: `Show everything about a sandbox, even one that has ended. Only --keys and --json show
+the token of Jupyter and the password of VS Code, so that you can show the text to
+anybody.`,
 		Example:           "  seer show lab\n  seer show lab --keys\n  seer show sb-4k --json | jq -r .environment.jupyter_url",
 		Args:              cli.Args(1, 1, "the ID or name of a sandbox"),
 		ValidArgsFunction: a.CompleteSandbox,
@@ -34,7 +34,7 @@ only, so that the text can be shown to anybody.`,
 			return a.Print(info, func(w io.Writer) error { return showText(w, info, keys) })
 		}),
 	}
-	c.Flags().BoolVar(&keys, "keys", false, "tell the token of Jupyter and the password of VS Code, too")
+	c.Flags().BoolVar(&keys, "keys", false, "also show the token of Jupyter and the password of VS Code")
 	return c
 }
 

@@ -20,11 +20,11 @@ func newUp(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up FILE",
 		Short: "Start a sandbox that stays",
-		Long: `Start the sandbox of an experiment: machine, models, files, variables, secrets.
-It serves nothing and runs no agent; see serve and run. It outlives this command
-and is found again from any terminal, until seer down or its timeout ends it.
+		Long: `Start the sandbox of an experiment: machine, models, files, variables, secrets. It
+serves nothing and runs no agent; see serve and run. The sandbox outlives this command.
+You can use it from any terminal until seer down or its timeout ends it.
 
-Its ID is printed on stdout.`,
+The ID goes to stdout.`,
 		Example: `  seer up seer.yaml --name lab
   seer up seer.yaml --snapshot after-setup
   id=$(seer up seer.yaml --quiet)
@@ -46,9 +46,9 @@ Its ID is printed on stdout.`,
 	cli.AddSet(c, &set)
 	cli.AddUnguarded(c, &o.CheckOptions)
 	a.AddTrust(c)
-	c.Flags().StringVar(&o.Snapshot, "snapshot", "", "`NAME` of a snapshot whose files the sandbox begins with")
+	c.Flags().StringVar(&o.Snapshot, "snapshot", "", "start from the files of snapshot `NAME`")
 	_ = c.RegisterFlagCompletionFunc("snapshot", a.CompleteSnapshot)
-	c.Flags().StringVar(&o.Name, "name", "", "another `name` for the sandbox; no two live ones share one")
+	c.Flags().StringVar(&o.Name, "name", "", "another `name` for the sandbox; two live sandboxes cannot share one")
 	return c
 }
 

@@ -15,8 +15,8 @@ import (
 func newUsage(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "usage ID",
-		Short:             "Tell what a sandbox uses: processor, memory, disks, GPUs",
-		Long:              "Tell what a sandbox uses now: processor time, memory, disks, GPUs and processes.",
+		Short:             "Show the processor time, memory, disks and GPUs in use",
+		Long:              "Show what a sandbox uses now: processor time, memory, disks, GPUs and processes.",
 		Example:           "  seer usage lab\n  watch seer usage lab",
 		Args:              cli.Args(1, 1, "a sandbox"),
 		ValidArgsFunction: a.CompleteSandbox,

@@ -15,9 +15,9 @@ func newWatch(a app) *cobra.Command {
 	var recursive bool
 	c := &cobra.Command{
 		Use:   "watch ID [PATH] [-r]",
-		Short: "Tell what changes in a folder of a sandbox",
-		Long: `Tell what changes in a folder of a sandbox (default /workspace), as it happens, until
-Ctrl-C. "lost" means that there was more than could be told.`,
+		Short: "Show changes in a folder of a sandbox",
+		Long: `Show changes in a folder of a sandbox (default /workspace) as they happen, until
+Ctrl-C. "lost" means that changes came too fast and some are not shown.`,
 		Example:           "  seer watch lab -r\n  seer watch lab /workspace/outputs --json",
 		Args:              cli.Args(1, 2, "a sandbox, and a folder"),
 		ValidArgsFunction: a.CompleteSandbox,
@@ -53,6 +53,6 @@ Ctrl-C. "lost" means that there was more than could be told.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "also what is below")
+	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "include the folders below")
 	return c
 }

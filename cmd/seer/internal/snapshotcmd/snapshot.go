@@ -16,19 +16,18 @@ func newSnapshot(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "snapshot ID [NAME] [--description TEXT] [--live | --memory]",
 		Short: "Save a sandbox's files, here or at its provider",
-		Long: `With a NAME: save the working folder and the home of a running sandbox on this
-computer, as layers of which only what has changed takes space. seer up --snapshot
-NAME starts from it, on any provider. What runs stands still meanwhile, at most a
-minute; --live does without, and may save files in the middle of being written.
+		Long: `With NAME: save the working folder and the home of a running sandbox on this computer,
+as layers in which only changes take space. seer up --snapshot NAME starts from the
+snapshot, on any provider. Processes pause meanwhile, for at most a minute. With --live
+they do not pause, and files may be saved while they are being written.
 
-With --memory, which needs isolation: gvisor, a network of its own and no GPU, the
-processes are saved, too: seer up --snapshot goes on with them, in a new sandbox.
+With --memory, also save the processes; seer up --snapshot then continues them in a new
+sandbox. This needs isolation: gvisor, a network of its own and no GPU.
 
-Without a NAME: save the whole file system at the sandbox's provider, where that can
-be done, and print the snapshot's ID. An experiment starts from it with
-image: {snapshot: ID}.
+Without NAME: save the whole file system at the sandbox's provider, if it supports that,
+and print the snapshot's ID. An experiment starts from it with image: {snapshot: ID}.
 
-All outlive the sandbox.`,
+Snapshots outlive the sandbox.`,
 		Example:           "  seer snapshot lab after-setup\n  seer up seer.yaml --snapshot after-setup\n  seer snapshot lab   # at the provider",
 		Args:              cli.Args(1, 2, "the sandbox, and a name"),
 		ValidArgsFunction: a.CompleteSandbox,
@@ -47,9 +46,9 @@ All outlive the sandbox.`,
 			return a.Print(map[string]string{"snapshot": image}, func(io.Writer) error { return a.Println(image) })
 		}),
 	}
-	c.Flags().StringVar(&o.Description, "description", "", "a `TEXT` to remember it by")
+	c.Flags().StringVar(&o.Description, "description", "", "`TEXT` that describes the snapshot")
 	c.Flags().BoolVar(&o.Memory, "memory", false, "save the processes with their memory, too")
-	c.Flags().BoolVar(&o.Live, "live", false, "let it run while it is saved")
+	c.Flags().BoolVar(&o.Live, "live", false, "do not pause the processes while saving")
 	return c
 }
 

@@ -17,12 +17,12 @@ import (
 )
 
 func newSnapshots(a app) *cobra.Command {
-	return cli.Family("snapshots", "Saved sandboxes of this computer", newSnapshotsLs(a), newSnapshotsRm(a), newSnapshotsVerify(a), newSnapshotsExport(a), newSnapshotsImport(a), newSnapshotsTrust(a))
+	return cli.Family("snapshots", "Manage the snapshots of this computer", newSnapshotsLs(a), newSnapshotsRm(a), newSnapshotsVerify(a), newSnapshotsExport(a), newSnapshotsImport(a), newSnapshotsTrust(a))
 }
 
 func newSnapshotsLs(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "ls", Short: "List the snapshots, the newest first", Long: "List the snapshots of this computer, the newest first. The size is what they take alone\nor share with others.",
+		Use: "ls", Short: "List snapshots, newest first", Long: "List the snapshots of this computer, newest first. The size includes data that a\nsnapshot shares with others.",
 		Example: "  seer snapshots ls\n  seer snapshots ls --json | jq -r '.[].name'",
 		Args:    cli.Args(0, 0, "nothing"),
 		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, _ []string) error {
@@ -55,7 +55,7 @@ func newSnapshotsLs(a app) *cobra.Command {
 
 func newSnapshotsRm(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "rm NAME…", Short: "Remove snapshots", Long: "Remove snapshots. What others share of them stays.",
+		Use: "rm NAME…", Short: "Remove snapshots", Long: "Remove snapshots. Data that they share with others stays.",
 		Example: "  seer snapshots rm after-setup", Args: cli.Args(1, -1, "a snapshot"), ValidArgsFunction: a.CompleteSnapshot,
 		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, given []string) error {
 			removed, errs := []string{}, []error{}
@@ -77,7 +77,7 @@ func newSnapshotsRm(a app) *cobra.Command {
 
 func newSnapshotsVerify(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "verify NAME…", Short: "Read snapshots as a whole and tell what is damaged", Long: "Read snapshots as a whole and tell what is damaged. seer up verifies what it reads, too.",
+		Use: "verify NAME…", Short: "Read whole snapshots and report damage", Long: "Read whole snapshots and report damage. seer up also verifies what it reads.",
 		Example: "  seer snapshots verify after-setup", Args: cli.Args(1, -1, "a snapshot"), ValidArgsFunction: a.CompleteSnapshot,
 		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, given []string) error {
 			var errs []error
@@ -101,7 +101,7 @@ func newSnapshotsVerify(a app) *cobra.Command {
 
 func newSnapshotsExport(a app) *cobra.Command {
 	return &cobra.Command{
-		Use: "export NAME FILE", Short: "Write a snapshot as one file", Long: "Write a snapshot as one file, a tar with an OCI image layout, to be imported elsewhere.\nThe FILE - is standard output.",
+		Use: "export NAME FILE", Short: "Write a snapshot to one file", Long: "Write a snapshot to one file, a tar with an OCI image layout, for an import elsewhere.\nThe FILE - is standard output.",
 		Example: "  seer snapshots export after-setup after-setup.tar\n  seer snapshots export after-setup - | ssh lab seer snapshots import -",
 		Args:    cli.Args(2, 2, "a snapshot and a file"), ValidArgsFunction: a.completeSnapshotThenFile,
 		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, given []string) error {
@@ -125,7 +125,7 @@ func newSnapshotsExport(a app) *cobra.Command {
 func newSnapshotsImport(a app) *cobra.Command {
 	var name string
 	c := &cobra.Command{
-		Use: "import FILE [--name NAME]", Short: "Take a file of an exported snapshot in", Long: "Take a file that seer snapshots export has written into the store. Everything is\nverified first. The FILE - is standard input.",
+		Use: "import FILE [--name NAME]", Short: "Import an exported snapshot", Long: "Import a file that seer snapshots export has written. Seer verifies everything first.\nThe FILE - is standard input.",
 		Example: "  seer snapshots import after-setup.tar --name theirs", Args: cli.Args(1, 1, "a file"),
 		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, given []string) error {
 			in := a.UI.In
@@ -154,7 +154,7 @@ func newSnapshotsImport(a app) *cobra.Command {
 			return a.Print(info, func(io.Writer) error { return a.Println(saved.Name) })
 		}),
 	}
-	c.Flags().StringVar(&name, "name", "", "what to call it here (default: as it was called)")
+	c.Flags().StringVar(&name, "name", "", "name of the snapshot here (default: its former name)")
 	return c
 }
 

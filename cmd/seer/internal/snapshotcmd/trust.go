@@ -14,18 +14,18 @@ func newSnapshotsTrust(a app) *cobra.Command {
 	var signer, forget string
 	c := &cobra.Command{
 		Use:   "trust [NAME] [--signer FINGERPRINT | --forget FINGERPRINT]",
-		Short: "Say whose saved processes may go on",
-		Long: `Processes of a snapshot go on only if your key or that of a trusted signer has signed
-it. Seer makes your key at first use and signs what you save.
+		Short: "Sign snapshots and manage trusted signers",
+		Long: `Seer continues the processes of a snapshot only if you or a trusted signer has signed
+it. Seer makes your key at its first use and signs the snapshots that you save.
 
-With NAME: read the whole snapshot and sign it with your key, under this name. Do so for
-snapshots that you saved before they were signed, and for none that you were given by
-somebody you do not trust: the processes have whatever its author put into their memory.
+With NAME: read the whole snapshot and sign it with your key, under this name. Use this
+for snapshots that you saved without a signature. Never sign a snapshot of somebody whom
+you do not trust: its author decides what is in the memory of the processes.
 
-With --signer: trust all snapshots that this key signs. Its owner finds the fingerprint
-with seer snapshots trust, and tells you in another way than the file.
+With --signer: trust all snapshots that this key signs. Its owner gets the fingerprint
+from seer snapshots trust, and should send it to you separately from the file.
 
-Without either: show your key's fingerprint and the signers that you trust.`,
+Without either: show the fingerprint of your key and the signers that you trust.`,
 		Example: `  seer snapshots trust
   seer snapshots trust after-setup
   seer snapshots trust --signer SHA256:uNiVztksCsDhcc0u9e8BrMQkgKN7wSVo7RjAmTFI6Qw`,

@@ -164,7 +164,7 @@ func (w *watchdog) look() {
 	}
 }
 
-// act ends what has no right to live and returns how long there is nothing to do.
+// act ends expired machines and returns the time until it has to act again.
 func (w *watchdog) act(ctx context.Context, now time.Time) time.Duration {
 	next := w.limits.look
 	for _, m := range w.machines {
