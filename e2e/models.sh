@@ -46,7 +46,7 @@ before() {
   refused "$@"
   if grep '^machine:' broken.out >&2; then exit 1; fi
 }
-before notebook 3 '{name: ./quagmire-9b, dtype: blfoat16}' <<<'broken.yaml:4: sandbox.models.0.dtype: `blfoat16` is no dtype'
+before notebook 3 '{name: ./quagmire-9b, dtype: blfoat16}' <<<'broken.yaml:4: sandbox.models.0.dtype: `blfoat16` is not a dtype'
 before notebook 3 '{name: ./parrot-lora, is_peft: true}' <<<'broken.yaml:4: sandbox.models.0: is_peft needs base_model'
 before cli 3 '{name: ./parrot-lora, is_peft: true, base_model: ./nowhere}' <<<'broken.yaml:4: sandbox.models.0.base_model: there is no `'
 before notebook 3 '{name: ./parrot-lora, load_as_peft: true}' <<<'broken.yaml:4: sandbox.models.0: the model `./parrot-lora` cannot be loaded: it is a PEFT adapter and no whole model; set is_peft'

@@ -58,7 +58,7 @@ func TestPrivateRepo(t *testing.T) {
 		}
 	}
 	other := newBench(t, nil)
-	if err := other.fails("sandbox: {" + git.Reached() + ", repos: ['" + git.URL + "/private.git']}\n"); !strings.Contains(err.Error(), "sandbox.repos.0: the repository "+git.URL+"/private.git is private, or there is none") {
+	if err := other.fails("sandbox: {" + git.Reached() + ", repos: ['" + git.URL + "/private.git']}\n"); !strings.Contains(err.Error(), "sandbox.repos.0: the repository "+git.URL+"/private.git is private or does not exist") {
 		t.Error(err)
 	}
 }

@@ -33,7 +33,7 @@ func TestCopyingOnATerminal(t *testing.T) {
 		shows string // while it goes on
 		stays string
 	}{
-		{[]string{"cp", "-r", "many é", "lab:"}, `cp: counting what is in many é`, `^(✓ .*)?$`},
+		{[]string{"cp", "-r", "many é", "lab:"}, `cp: counting the files in many é`, `^(✓ .*)?$`},
 		{[]string{"cp", "big", "lab:"}, `cp: big → lab:`, `^✓ big → lab:: 6\.3 MB in \d+\.\d s`},
 		{[]string{"snapshot", "lab", "first"}, `snapshot: `, `(?m)^first$`},
 		{[]string{"snapshots", "verify", "first"}, `snapshot: verifying first`, `^whole: first$`},

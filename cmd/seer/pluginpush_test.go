@@ -84,7 +84,7 @@ func TestPushIsOfThisBuild(t *testing.T) {
 	if text, err := os.ReadFile(wasm + ".sig"); err != nil || string(text) != "old" {
 		t.Errorf("signed before the tag was found taken: %q, %v", text, err)
 	}
-	if said, err := push("1.1.0"); err == nil || !strings.Contains(said, "the module has changed since it was signed") || !strings.Contains(said, "--key") {
+	if said, err := push("1.1.0"); err == nil || !strings.Contains(said, "the module has changed since") || !strings.Contains(said, "--key") {
 		t.Errorf("a signature of another build: %v, %s", err, said)
 	}
 	if registry.manifest("1.1.0") != "" {

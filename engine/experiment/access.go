@@ -62,7 +62,7 @@ func ParseRate(text string) (Rate, error) {
 
 func limitFields() []Field {
 	return []Field{
-		{Key: "keep", Kind: KindDuration, Note: "`10m`", Example: "1h", Doc: "How long an answer is kept that nobody has fetched."},
+		{Key: "keep", Kind: KindDuration, Note: "`10m`", Example: "1h", Doc: "How long Seer keeps an answer that nobody has fetched."},
 		{Key: "keep_calls", Kind: KindInt, Note: "100000", Min: 1, Max: maxCount, Doc: "How many calls are remembered."},
 		{Key: "keep_size", Kind: KindSize, Note: "`1GB`", Max: maxSize, Example: "8GB", Doc: "How much of answers is kept."},
 		{Key: "handle_keep", Kind: KindDuration, Note: "`15m`", Example: "2h", Doc: "How long a value stays in the sandbox after its last use."},
@@ -78,7 +78,7 @@ func accessFields() []Field {
 		{Key: "calls", Kind: KindInt, Note: "any number", Min: 1, Max: maxCount, Doc: "How many calls there may be."},
 		{Key: "rate", Kind: KindString, Pattern: ratePattern, Note: "any", Example: "60/min", Doc: "How many calls in how long: a number, `/`, and `s`, `min`, `h` or `d`, or several as in `100/12h`."},
 		{Key: "expires", Kind: KindDuration, Note: "with the sandbox", Example: "2h", Doc: "How long the agent may call."},
-		{Key: "spend", Kind: KindNumber, Note: "no limit", Max: maxMoney, Example: "1.50", Doc: "What the calls' running time may cost, in USD, at the price of the machine."},
+		{Key: "spend", Kind: KindNumber, Note: "no limit", Max: maxMoney, Example: "1.50", Doc: "The most that the calls' running time may cost, in USD, at the price of the machine."},
 		{Key: "arguments", Kind: KindFrees, Example: "{generate: {max_tokens: {maximum: 512}}}",
 			Doc: "Bounds of arguments: function, parameter, JSON Schema with `type`, `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`, `pattern`, `minItems`, `maxItems`, `items`."},
 	}

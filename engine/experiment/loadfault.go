@@ -31,7 +31,7 @@ var advices = []struct{ says, field, do string }{
 	{`there is no device|not compiled with CUDA|No CUDA GPUs`, ".device", "set sandbox.gpu (and gpu_count), or remove device"},
 	{`does not fit the base model`, ".base_model", "name the model that the adapter was trained on"},
 	{`dtype|not implemented for '(Half|BFloat16|Float8)`, ".dtype", "choose another dtype, or remove it"},
-	{``, "", "mend the model or what is said of it here, or " + ownWay},
+	{``, "", "correct the model or its entry here, or " + ownWay},
 }
 
 // killed are the words of a kernel and of an interpreter that ended by SIGKILL.

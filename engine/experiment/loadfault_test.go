@@ -30,7 +30,7 @@ func TestExplainLoad(t *testing.T) {
 		"dtype":        {notebook("small", "TypeError: no dtype of torch"), "8: sandbox.models.1.dtype: the model `./adapter` cannot be loaded: TypeError: no dtype of torch; choose another dtype"},
 		"GPU memory":   {notebook("big", "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried"), "; choose a sandbox.gpu with more memory"},
 		"memory":       {notebook("big", "RuntimeError: can't allocate memory: you tried"), "; set sandbox.memory"},
-		"anything":     {notebook("big", "OSError: Error no file named model.safetensors"), "the model `./base` cannot be loaded: OSError: Error no file named model.safetensors; mend the model"},
+		"anything":     {notebook("big", "OSError: Error no file named model.safetensors"), "the model `./base` cannot be loaded: OSError: Error no file named model.safetensors; correct the model"},
 		"killed":       {"prepare a kernel: the kernel was killed by signal 9 (SIGKILL): perhaps", "3: sandbox.memory: the Python that loads the models was killed: most likely the sandbox's memory of 2 GiB was full; set sandbox.memory"},
 		"killed shell": {"the interpreter python3: it was killed (by somebody, or because the memory was full)", "3: sandbox.memory: the Python that loads"},
 		"crashed":      {"prepare a kernel: the kernel was killed by signal 11 (SIGSEGV)", ""},

@@ -23,7 +23,7 @@ type MissingModule struct {
 // Hint says what to add where.
 func (m *MissingModule) Hint() string {
 	if m.Python != "" && m.Library == "" {
-		return fmt.Sprintf("the Python beside the sandbox, %s, has no module %s; install %s for it, or name one that has it with SEER_PYTHON", m.Python, quote(m.Module), quote(m.Package))
+		return fmt.Sprintf("the Python beside the sandbox, %s, has no module %s; install %s for it, or set SEER_PYTHON to a Python that has it", m.Python, quote(m.Module), quote(m.Package))
 	}
 	where := ""
 	switch {

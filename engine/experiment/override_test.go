@@ -95,7 +95,7 @@ func TestThePromptOfAFile(t *testing.T) {
 		"prompt_file: none.md":            "e.yaml:1: agent.prompt_file: `" + dir + "/none.md` is not there; relative paths",
 		"prompt_file: .":                  "is not a file",
 		"prompt_file: binary":             "is not UTF-8 text",
-		"prompt_file: task.md, prompt: x": "agent.prompt_file: there is a prompt, too; remove one of the two",
+		"prompt_file: task.md, prompt: x": "agent.prompt_file: it cannot stand beside agent.prompt; remove one of the two",
 	} {
 		if _, err := read(agent); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", agent, err)
@@ -122,7 +122,7 @@ func TestWrongOverrides(t *testing.T) {
 		"serve.x.name=x":              "override serve.x.name: `x` is not an index",
 		"sandbox.models.0.hidden=1":   "override sandbox.models.0.hidden: item 0 is the string `./m`, not a mapping",
 		"name.first=x":                "override name.first: `name` is the string `intro`, not a mapping",
-		"sandbox.debug_port=80":       "override sandbox.debug_port: there is no VS Code without debug",
+		"sandbox.debug_port=80":       "override sandbox.debug_port: VS Code needs debug: true",
 		"serve.0.name=json":           "override serve.0.name: `json` is a module of Python itself",
 		"sandbox.env.A.B.C=x":         "override sandbox.env.A.B.C: `sandbox.env.A` is the string `1`, not a mapping",
 		"serve.0.options=&a [*a, *a]": "override serve.0.options: ",

@@ -42,7 +42,7 @@ func (v *validator) providerOptions() {
 	}
 	for _, name := range sortedKeys(s.ProviderOptions) {
 		if !slices.Contains(known, name) && v.exp.Position("sandbox.provider").Set == "" {
-			v.fail("sandbox.provider_options."+name, quote(name)+" is no provider of this experiment", "use "+strings.Join(known, " or ")+", or name it under provider")
+			v.fail("sandbox.provider_options."+name, quote(name)+" is not a provider of this experiment", "use "+strings.Join(known, " or ")+", or name it under provider")
 		}
 	}
 }

@@ -76,10 +76,10 @@ func (m Model) TokenizerName() string {
 func (v *validator) session() {
 	s := v.exp.Sandbox
 	if s.JupyterPort != 0 && s.ExecutionMode != ModeNotebook {
-		v.fail("sandbox.jupyter_port", "there is no Jupyter without execution_mode notebook", "set execution_mode: notebook, or remove jupyter_port")
+		v.fail("sandbox.jupyter_port", "Jupyter needs execution_mode notebook", "set execution_mode: notebook, or remove jupyter_port")
 	}
 	if s.DebugPort != 0 && !s.Debug {
-		v.fail("sandbox.debug_port", "there is no VS Code without debug", "set debug: true, or remove debug_port")
+		v.fail("sandbox.debug_port", "VS Code needs debug: true", "set debug: true, or remove debug_port")
 	}
 	taken := map[int]string{}
 	for i, port := range s.Ports {
@@ -131,10 +131,10 @@ var (
 // words refuses a dtype and a device that no torch knows.
 func (v *validator) words(at string, m Model) {
 	if m.DType != "" && !dataTypes.MatchString(m.DType) {
-		v.fail(at+".dtype", quote(m.DType)+" is no dtype to load a model in", "use auto, bfloat16, float16, float32 or float64")
+		v.fail(at+".dtype", quote(m.DType)+" is not a dtype for a model", "use auto, bfloat16, float16, float32 or float64")
 	}
 	if m.Device != "" && !devices.MatchString(m.Device) {
-		v.fail(at+".device", quote(m.Device)+" is no device of torch", "use auto, cpu, cuda or cuda:1")
+		v.fail(at+".device", quote(m.Device)+" is not a device of torch", "use auto, cpu, cuda or cuda:1")
 	}
 }
 

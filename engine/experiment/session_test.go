@@ -93,7 +93,7 @@ func TestDevicesOfTorch(t *testing.T) {
 		}
 	}
 	for _, device := range []string{"gpu", "cuda:", "cuda:x", "cuda:-1", "cpu0", "CPU", "mps:0 "} {
-		if _, err := parse("sandbox: {execution_mode: cli, models: [{name: o/m, device: '" + device + "'}]}"); err == nil || !strings.Contains(err.Error(), "is no device of torch") {
+		if _, err := parse("sandbox: {execution_mode: cli, models: [{name: o/m, device: '" + device + "'}]}"); err == nil || !strings.Contains(err.Error(), "is not a device of torch") {
 			t.Errorf("%q: %v", device, err)
 		}
 	}

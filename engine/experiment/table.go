@@ -5,8 +5,8 @@ func Fields() []Field {
 	return []Field{
 		{Key: "name", Kind: KindString, Note: "the name of the file's folder", Example: "scoped-intro",
 			Doc: "Name of the experiment: letters, digits, `.`, `_` and `-`, at most 63 characters."},
-		{Key: "sandbox", Kind: KindMap, Doc: "The machine and what is on it.", Fields: sandboxFields()},
-		{Key: "serve", Kind: KindMaps, Doc: "Interface files whose `@expose`d functions the agent may call.", Fields: serveFields()},
+		{Key: "sandbox", Kind: KindMap, Doc: "The machine and its contents.", Fields: sandboxFields()},
+		{Key: "serve", Kind: KindMaps, Doc: "Interface files with the `@expose`d functions that the agent may call.", Fields: serveFields()},
 		{Key: "workspace", Kind: KindMap, Doc: "The folder the agent works in.", Fields: workspaceFields()},
 		{Key: "agent", Kind: KindMap, Nullable: true, Note: "nothing is run", Doc: "The program that does the work.", Fields: agentFields()},
 		{Key: "outputs", Kind: KindString, Default: "./outputs", Doc: "Folder on this computer where results are collected."},
@@ -17,7 +17,7 @@ func Fields() []Field {
 func sandboxFields() []Field {
 	return []Field{
 		{Key: "provider", Kind: KindOneOrAll, Nullable: true, Note: "`local`, unless a GPU is asked for that this computer lacks", Example: "local",
-			Doc: "Who rents the machine: `local` or a provider plugin; a list is an order of preference."},
+			Doc: "The provider that rents the machine: `local` or a plugin; a list is an order of preference."},
 		{Key: "gpu", Kind: KindOneOrAll, Nullable: true, Default: "null", Example: "A100",
 			Doc: "GPU type, or a list in order of preference; `null` for CPU."},
 		{Key: "gpu_count", Kind: KindInt, Default: "1", Min: 1, Max: 64, Doc: "Number of GPUs."},
@@ -26,7 +26,7 @@ func sandboxFields() []Field {
 		{Key: "disk", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "100GB",
 			Doc: "Disk of the sandbox itself, in GB; its content is deleted with the sandbox."},
 		{Key: "region", Kind: KindOneOrAll, Nullable: true, Note: "anywhere", Example: "[us-east, us-west]",
-			Doc: "Where the machine may be, in the provider's own names; with a list, any of them."},
+			Doc: "The region of the machine, in the provider's own names; with a list, any of them."},
 		{Key: "volumes", Kind: KindMaps, Example: "[{name: weights, path: /models}]", Fields: volumeFields(),
 			Doc: "Disks that outlive sandboxes. A missing one is created, and costs money until you delete it."},
 		{Key: "max_price", Kind: KindNumber, Nullable: true, Note: "any price", Max: maxMoney, Example: "4.00",
@@ -44,7 +44,7 @@ func sandboxFields() []Field {
 		{Key: "repos", Kind: KindMaps, Short: "url", Example: "[org/repo]", Fields: repoFields(),
 			Doc: "Git repositories to clone into `/workspace`: a URL or `org/repo`, or a mapping with the fields below."},
 		{Key: "python_packages", Kind: KindStrings, Example: "[numpy>=1.24]",
-			Doc: "Python packages, as pip writes them. What the base interpreter already has is not installed again."},
+			Doc: "Python packages, as pip writes them. Seer does not install again what the base interpreter already has."},
 		{Key: "system_packages", Kind: KindStrings, Example: "[git]", Doc: "System (apt) packages."},
 		{Key: "python_version", Kind: KindString, Nullable: true, Default: "null", Example: `"3.11"`, Doc: "Version of Python, in quotes."},
 		{Key: "image", Kind: KindMap, Nullable: true, Default: "null", Example: "{base: debian:12}", Doc: "File system to start from.", Fields: []Field{
@@ -108,7 +108,7 @@ func modelFields() []Field {
 }
 
 const (
-	includeDoc = "Patterns of the only files to fetch: `*` and `?` match a slash, too, and `folder/` is everything below. Not for folders."
+	includeDoc = "Patterns of the only files to fetch: `*` and `?` also match a slash, and `folder/` matches everything below it. Not for folders."
 	excludeDoc = "Patterns of files to leave out, in the same form; they win over `include`. Not for folders."
 )
 
@@ -141,7 +141,7 @@ func serveFields() []Field {
 	return []Field{
 		{Key: "file", Kind: KindString, Required: true, Example: "interface.py", Doc: "The interface: a Python file with `@expose`d functions."},
 		{Key: "expose_as", Kind: KindString, Default: "library",
-			Doc: "What the agent gets: `library` (to import), `mcp` (tools), `prompt` (text), `skill` (an agent skill), or the value of an expose plugin."},
+			Doc: "The form in which the agent gets the functions: `library` (to import), `mcp` (tools), `prompt` (text), `skill` (an agent skill), or the value of an expose plugin."},
 		{Key: "name", Kind: KindString, Note: "the file's name without `.py`", Example: "model_tools", Doc: "Name of the library or server; a Python identifier."},
 		{Key: "options", Kind: KindFree, Doc: "Options of the expose mode, passed on as they are."},
 		{Key: "limits", Kind: KindMap, Doc: "How much the service keeps, and how long.", Fields: limitFields()},

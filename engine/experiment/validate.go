@@ -232,7 +232,7 @@ func (v *validator) agent() {
 		v.fail("agent.command", "provider command needs a command", "for example command: [python3, agent.py]")
 	}
 	if a.PromptFile != "" && a.Prompt != "" {
-		v.fail("agent.prompt_file", "there is a prompt, too", "remove one of the two")
+		v.fail("agent.prompt_file", "it cannot stand beside agent.prompt", "remove one of the two")
 	}
 	if a.PromptFile != "" {
 		v.path("agent.prompt_file", a.PromptFile)

@@ -25,14 +25,14 @@ func (s *server) addCallTools() {
 	yes, no := true, false
 	s.mcp.AddTool(&mcp.Tool{
 		Name: callResultTool, Title: "Wait for a call", InputSchema: json.RawMessage(callSchema),
-		Description: "Waits for a call that goes on after its tool has answered with its id. Gives the result, or again the state after a while: its place in the queue, its progress, and the end of what it has printed.",
+		Description: "Waits for a call that still runs after its tool has answered with its id. Returns the result. If the call takes longer, returns its state again: its place in the queue, its progress and the end of its output.",
 		Annotations: &mcp.ToolAnnotations{Title: "Wait for a call", ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
 	}, s.onCall(callResultTool, func(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
 		return s.waitForOther(ctx, req, j)
 	}))
 	s.mcp.AddTool(&mcp.Tool{
 		Name: callCancelTool, Title: "End a call", InputSchema: json.RawMessage(callSchema),
-		Description: "Ends a call that goes on after its tool has answered, and gives what has come of it.",
+		Description: "Cancels a call that still runs after its tool has answered, and returns its outcome.",
 		Annotations: &mcp.ToolAnnotations{Title: "End a call", DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &no},
 	}, s.onCall(callCancelTool, func(ctx context.Context, _ *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
 		return s.endCall(ctx, j)

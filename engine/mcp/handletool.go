@@ -22,8 +22,8 @@ const (
 	callCancelTool = "call-cancel"
 )
 
-const handleToolDoc = `Looks into a value that stayed in the sandbox. Without more it tells what the handle is: its shape, statistics and a preview. ` +
-	`Otherwise these are applied one after the other, there: index, then reduce, then topk or head. A result that is large again is another handle.`
+const handleToolDoc = `Reads a value that stayed in the sandbox. With only the handle, it returns its shape, statistics and a preview. ` +
+	`Otherwise the sandbox applies index, then reduce, then topk or head. A large result is another handle.`
 
 const handleToolSchema = `{
  "type": "object",
@@ -181,7 +181,7 @@ func (s *server) describe(ctx context.Context, id string) (*handle, json.RawMess
 	}
 	var h handle
 	if err := json.Unmarshal(v.json, &h); err != nil || h.ID == "" {
-		return nil, nil, fmt.Errorf("the sandbox told nothing of the handle %s", id)
+		return nil, nil, fmt.Errorf("the sandbox did not describe the handle %s", id)
 	}
 	raw, err := json.Marshal(map[string]json.RawMessage{handleKey: v.json})
 	return &h, raw, err

@@ -105,7 +105,7 @@ func parseList(text string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(strings.NewReplacer("True", "true", "False", "false").Replace(text)))
 	d.UseNumber()
 	if err := d.Decode(&list); err != nil {
-		return nil, fmt.Errorf("%q is no list of whole numbers or of true and false", text)
+		return nil, fmt.Errorf("%q is not a list of integers or booleans", text)
 	}
 	for _, v := range list {
 		if n, ok := v.(json.Number); ok {
@@ -115,7 +115,7 @@ func parseList(text string) (any, error) {
 		} else if _, ok := v.(bool); ok {
 			continue
 		}
-		return nil, fmt.Errorf("%q is no list of whole numbers or of true and false", text)
+		return nil, fmt.Errorf("%q is not a list of integers or booleans", text)
 	}
 	return list, nil
 }

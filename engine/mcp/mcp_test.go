@@ -129,7 +129,7 @@ func TestToolsAreTheFunctions(t *testing.T) {
 // handles and calls that go on.
 func answerOf(own string) string {
 	return `{"anyOf":[` + own + `,{"description":"the result is large and stayed in the sandbox","properties":{"handle":{"properties":{"id":{"type":"string"}},"required":["id"],"type":"object"}},"required":["handle"],"type":"object"},` +
-		`{"description":"the call goes on; call-result waits for it","properties":{"call":{"type":"string"},"state":{"type":"string"}},"required":["call","state"],"type":"object"}],"type":"object"}`
+		`{"description":"the call continues; call-result waits for it","properties":{"call":{"type":"string"},"state":{"type":"string"}},"required":["call","state"],"type":"object"}],"type":"object"}`
 }
 
 func TestStructuredContentIsAlwaysAnObject(t *testing.T) {

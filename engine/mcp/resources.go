@@ -31,12 +31,12 @@ const maxLogs = 64 << 10
 
 func (s *server) addResources() {
 	s.mcp.AddResource(&mcp.Resource{
-		URI: docsURI, Name: "docs", Title: "What the functions do", MIMEType: docsType,
+		URI: docsURI, Name: "docs", Title: "Documentation of the functions", MIMEType: docsType,
 		Description: "The functions with their signatures and their documentation.",
 	}, s.readDocs)
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: handlesURI + "{id}", Name: "handle", Title: "A large result", MIMEType: jsonType,
-		Description: "What stayed in the sandbox: its shape, statistics and a preview.",
+		Description: "A value that stayed in the sandbox: its shape, statistics and a preview.",
 	}, s.readHandle)
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: handlesURI + "{id}/{+index}", Name: "part", Title: "A part of a large result", MIMEType: jsonType,
@@ -44,14 +44,14 @@ func (s *server) addResources() {
 	}, s.readHandle)
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: callsURI + "{id}", Name: "call", Title: "A call", MIMEType: jsonType,
-		Description: "The state of a call, its progress, and the end of what it has printed.",
+		Description: "The state of a call, its progress and the end of its output.",
 	}, s.readCall)
 }
 
 // addLogs offers what the service prints, to who may see it.
 func (s *server) addLogs() {
 	s.mcp.AddResource(&mcp.Resource{
-		URI: logsURI, Name: "logs", Title: "What the service has printed", MIMEType: textType,
+		URI: logsURI, Name: "logs", Title: "Output of the service", MIMEType: textType,
 	}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		var out lastBytes
 		if _, err := s.link.logs(ctx, 0, &out); err != nil {

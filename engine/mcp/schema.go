@@ -60,7 +60,7 @@ func handleAnswer() map[string]any {
 
 func callAnswer() map[string]any {
 	return map[string]any{
-		"type": "object", "description": "the call goes on; " + callResultTool + " waits for it",
+		"type": "object", "description": "the call continues; " + callResultTool + " waits for it",
 		"properties": map[string]any{"call": map[string]any{"type": "string"}, "state": map[string]any{"type": "string"}},
 		"required":   []any{"call", "state"},
 	}

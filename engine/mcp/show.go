@@ -74,7 +74,7 @@ func show(b client.Body) (shown, error) {
 			Handle *handle `json:"handle"`
 		}
 		if err := json.Unmarshal(s.json, &whole); err != nil {
-			return shown{}, fmt.Errorf("what is told of a handle: %w", err)
+			return shown{}, fmt.Errorf("the description of a handle: %w", err)
 		}
 		s.whole = whole.Handle
 	}

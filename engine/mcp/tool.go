@@ -101,7 +101,7 @@ func inputSchema(fn sdk.Function) (map[string]any, error) {
 func object(raw json.RawMessage) (map[string]any, error) {
 	var m map[string]any
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, fmt.Errorf("it is no JSON object: %w", err)
+		return nil, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	return m, nil
 }

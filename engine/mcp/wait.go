@@ -58,7 +58,7 @@ const detachPatience = 10 * time.Second
 // text is the state as an agent reads it.
 func (p progress) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s has not ended after %.0f s and goes on as the call %s", p.Function, p.Seconds, p.Call)
+	fmt.Fprintf(&b, "%s has not ended after %.0f s and continues as call %s", p.Function, p.Seconds, p.Call)
 	if p.Position != nil {
 		fmt.Fprintf(&b, "; it is queued, %s", before(*p.Position))
 	}

@@ -131,7 +131,7 @@ func (p Plan) networkText() string {
 	case p.Network == "host":
 		return "host: that of this computer, with all that listens on 127.0.0.1"
 	case p.Network == "open" && p.Isolation == "none":
-		return "open: that of this computer, because there is no isolation"
+		return "open: the network of this computer, because the sandbox has no isolation"
 	}
 	return p.Network
 }

@@ -103,7 +103,7 @@ func (c machineCheck) savedHere(p *candidate) {
 		return
 	}
 	if !strings.HasPrefix(image.Snapshot, "local:sha256:") {
-		c.fail(at, fmt.Sprintf("`%s` is no system that was saved on this computer: those are called local:sha256:…", image.Snapshot),
+		c.fail(at, fmt.Sprintf("`%s` is not a system that was saved on this computer; such a name begins with local:sha256:", image.Snapshot),
 			"name the provider that it is of, or "+instead, files)
 		return
 	}

@@ -52,7 +52,7 @@ func TestGPUProviders(t *testing.T) {
 		{[]string{"gone"}, "{gpu: H100}", "sandbox.gpu: this computer has no H100, and the provider `gone` is not installed; leave gpu empty"},
 		{[]string{"modal"}, "{gpu: A1000}", "sandbox.gpu: there is no GPU `A1000`"},
 		{nil, "{gpu: A1000}", "sandbox.gpu: there is no GPU `A1000`"},
-		{[]string{"modal"}, "{provider_options: {runpod: {a: 1}}}", "sandbox.provider_options.runpod: `runpod` is no provider of this experiment; use local or modal, or name it under provider"},
+		{[]string{"modal"}, "{provider_options: {runpod: {a: 1}}}", "sandbox.provider_options.runpod: `runpod` is not a provider of this experiment; use local or modal, or name it under provider"},
 		{[]string{"modal"}, "{provider_options: {modal: {a: 1}}}", ""},
 		{nil, "{provider: runpod, gpu: H100}", ""},
 	} {
@@ -145,13 +145,13 @@ func TestNoChoice(t *testing.T) {
 		{"unknown GPU of a cloud that lists none", "sandbox: {provider: runpod, gpu: H101}", "sandbox.gpu: provider `runpod` has no H101; it has H100-NVL, H100-SXM, H100-PCIE, A100-80GB-SXM", ""},
 		{"out of stock", "sandbox: {provider: runpod, gpu: H100-PCIE}", "sandbox.gpu: provider `runpod` has no H100-PCIE free now; try again later, or name another GPU or provider", sdk.NoCapacity},
 		{"too dear", "sandbox: {provider: runpod, gpu: H100, max_price: 2.5}", "sandbox.max_price: provider `runpod` has no H100 that would do: H100-SXM costs $2.99 an hour, more than max_price $2.50; raise it, or name another GPU or provider", ""},
-		{"too dear everywhere", "sandbox: {provider: [runpod, modal], gpu: H100, max_price: 1}", "sandbox.max_price: no machine can be had: runpod has no H100 that would do: H100-SXM costs $2.99 an hour, more than max_price $1.00; modal has no H100 that would do: H100 costs $3.95 an hour, more than max_price $1.00; look at what the providers offer", ""},
-		{"several reasons", "sandbox: {provider: [runpod, modal], gpu: [H100-PCIE, A100-80GB], max_price: 1}", "sandbox.gpu: no machine can be had: runpod has no H100-PCIE free now; modal has no H100-PCIE that would do", sdk.NoCapacity},
+		{"too dear everywhere", "sandbox: {provider: [runpod, modal], gpu: H100, max_price: 1}", "sandbox.max_price: no machine is available: runpod has no H100 that would do: H100-SXM costs $2.99 an hour, more than max_price $1.00; modal has no H100 that would do: H100 costs $3.95 an hour, more than max_price $1.00; look at what the providers offer", ""},
+		{"several reasons", "sandbox: {provider: [runpod, modal], gpu: [H100-PCIE, A100-80GB], max_price: 1}", "sandbox.gpu: no machine is available: runpod has no H100-PCIE free now; modal has no H100-PCIE that would do", sdk.NoCapacity},
 		{"budget for nothing", "sandbox: {provider: modal, gpu: H100, budget: 0.05}", "sandbox.budget: provider `modal` has no H100 that would do: H100 uses up the budget of $0.05 within a minute, at $3.95 an hour; raise it", ""},
 		{"budget without a price", "sandbox: {provider: cloud, gpu: H100, budget: 5}", "sandbox.budget: provider `cloud` has no H100 that would do: H100 has no known price", ""},
 		{"limit without a price", "sandbox: {provider: cloud, gpu: H100, max_price: 5}", "sandbox.max_price: provider `cloud` has no H100 that would do: H100 has no known price", ""},
 		{"another number of GPUs", "sandbox: {provider: runpod, gpu: H100-NVL, gpu_count: 2}", "sandbox.gpu: provider `runpod` has no H100-NVL that would do: H100-NVL has gpu_count 1, not 2", ""},
-		{"refused", "sandbox: {provider: broke, gpu: H100}", "sandbox.provider: provider `broke` cannot be asked what it has: the token is wrong", sdk.Unauthorized},
+		{"refused", "sandbox: {provider: broke, gpu: H100}", "sandbox.provider: provider `broke` cannot ask it for its offers: the token is wrong", sdk.Unauthorized},
 		{"nothing at all", "sandbox: {provider: empty}", "sandbox.provider: provider `empty` has nothing that fits; ask for less, or use another provider", ""},
 		{"only GPUs", "sandbox: {provider: gpus}", "sandbox.provider: provider `gpus` has only machines with a GPU; set sandbox.gpu to one of L4, T4, or use another provider", ""},
 	} {
@@ -182,7 +182,7 @@ func TestAProviderThatCannotBeAskedIsLeftOut(t *testing.T) {
 	if r.Err() != nil || short(r.Choices) != "modal/H100 1xH100 3.95, modal/A100-80GB 1xA100-80GB 2.50" {
 		t.Errorf("got %s, %v", short(r.Choices), r.Err())
 	}
-	if w := r.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error.Error(), "e.yaml:1: sandbox.provider.0: provider `runpod` is left out: it cannot be asked what it has: RUNPOD_API_KEY is not set") {
+	if w := r.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error.Error(), "e.yaml:1: sandbox.provider.0: provider `runpod` is left out: cannot ask it for its offers: RUNPOD_API_KEY is not set") {
 		t.Errorf("warnings %v", w)
 	}
 }
@@ -198,7 +198,7 @@ func TestAbilities(t *testing.T) {
 		{"network", "sandbox: {provider: runpod, network: none}", "sandbox.network: provider `runpod` cannot keep the sandbox off the network; set network: open, or use another provider"},
 		{"isolation", "sandbox: {provider: [local, modal], isolation: bubblewrap}", "sandbox.isolation: provider `modal` has its own isolation; remove the key"},
 		{"snapshot", "sandbox: {provider: runpod, image: {snapshot: x}}", "sandbox.image.snapshot: provider `runpod` has no snapshots; use image.base, or another provider"},
-		{"snapshot of a cloud here", "sandbox: {image: {snapshot: im-x}}", "sandbox.image.snapshot: `im-x` is no system that was saved on this computer: those are called local:sha256:…; name the provider"},
+		{"snapshot of a cloud here", "sandbox: {image: {snapshot: im-x}}", "sandbox.image.snapshot: `im-x` is not a system that was saved on this computer; such a name begins with local:sha256:; name the provider"},
 		{"image without isolation", "sandbox: {isolation: none, image: {base: debian:12}}", "sandbox.image: without isolation a sandbox has the file system of this computer; set sandbox.isolation to auto, or remove the key"},
 		{"system packages here", "sandbox: {system_packages: [git, jq]}", "sandbox.system_packages: isolation `bubblewrap` does not let a sandbox change the system; gvisor does, which does not work here: runsc is not installed; set sandbox.isolation to gvisor, name an image that has it in image.base, or use another provider"},
 		{"commands here", "sandbox: {isolation: none, image: {commands: [ls]}}", "sandbox.image.commands: isolation `none` does not let a sandbox change the system; gvisor does"},

@@ -95,7 +95,7 @@ func (c *check) secrets() {
 		value, from, ok := c.facts.Env.Lookup(name)
 		if ok && len(value) < minSecret {
 			c.fail(fmt.Sprintf("sandbox.secrets.%d", i), fmt.Sprintf("the secret `%s` is shorter than %d bytes and could not be kept out of outputs", name, minSecret),
-				"give it a longer value, or, if it is no secret, put it into sandbox.env")
+				"give it a longer value, or, if it is not a secret, put it into sandbox.env")
 			continue
 		}
 		if ok {

@@ -64,7 +64,7 @@ func ResolveRepo(ctx context.Context, r Repo, s GitSettings) RepoState {
 	// be a stranger's: they name programs.
 	empty, err := os.MkdirTemp("", "seer-git")
 	if err != nil {
-		return RepoState{Problem: "git has no folder to run in: " + err.Error(), Hint: "look at the folder for temporary files"}
+		return RepoState{Problem: "cannot make a folder for git: " + err.Error(), Hint: "look at the folder for temporary files"}
 	}
 	defer os.RemoveAll(empty)
 	cmd := exec.CommandContext(ctx, git, args...)
@@ -152,10 +152,10 @@ func (r Repo) Explain(stderr string) RepoState {
 	switch {
 	case says("could not read Username", "Authentication failed", "could not read Password", "error: 401", "error: 403", "HTTP 403"):
 		if r.Token != "" {
-			return RepoState{Problem: fmt.Sprintf("the repository %s does not open with %s, or there is none", r.URL, r.Token),
+			return RepoState{Problem: fmt.Sprintf("the repository %s does not exist, or %s does not open it", r.URL, r.Token),
 				Hint: "look at its spelling and at what the token may read"}
 		}
-		return RepoState{Problem: fmt.Sprintf("the repository %s is private, or there is none", r.URL),
+		return RepoState{Problem: fmt.Sprintf("the repository %s is private or does not exist", r.URL),
 			Hint: "look at its spelling, or put a token that may read it into sandbox.secrets: " + r.tokenName()}
 	case says("not found", "does not appear to be a git repository", "does not exist", "not a git repository"):
 		return RepoState{Problem: "there is no repository " + r.URL, Hint: "look at its spelling; a private one needs a token in sandbox.secrets: " + r.tokenName()}

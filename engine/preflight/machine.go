@@ -137,7 +137,7 @@ func checkOptions(c machineCheck) {
 		if _, ok := c.providerNamed(name); !ok {
 			c.fail(at, fmt.Sprintf("there is no provider `%s`", name), c.plugins(c.known()))
 		} else if len(s.Providers) == 0 && !slices.Contains(usual, name) && c.exp.Position("sandbox.provider").Set == "" {
-			c.fail(at, "`"+name+"` is no provider of this experiment", "use "+strings.Join(usual, " or ")+", or name it under provider")
+			c.fail(at, "`"+name+"` is not a provider of this experiment", "use "+strings.Join(usual, " or ")+", or name it under provider")
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (j Jupyter) AllowNoPage(exp *experiment.Experiment, report *Report) {
 		return
 	}
 	report.Findings = append(report.Findings, Finding{Severity: SeverityWarning, Error: *exp.Errorf("sandbox.execution_mode",
-		"the Jupyter of this computer's Python has no JupyterLab with a shared document, so browsers have no page for the notebooks; agents need none",
+		"the Jupyter of this computer's Python lacks a JupyterLab with shared documents, so you cannot open the notebooks in a browser; agents do not need it",
 		"add jupyterlab to sandbox.python_packages to have it")})
 	report.Present, report.Missing = append(report.Present, report.Missing...), nil
 }

@@ -67,14 +67,14 @@ func ParseRepo(from experiment.Repo) (r Repo, problem, hint string) {
 		r.URL = "https://github.com/" + strings.TrimSuffix(r.URL, ".git")
 	}
 	if scpRepo.MatchString(r.URL) || strings.HasPrefix(r.URL, "ssh://") {
-		return r, "a repository is not cloned by ssh: the sandbox has no key of yours", "write its https:// URL; for a private one put a token into sandbox.secrets (GITHUB_TOKEN or GIT_TOKEN)"
+		return r, "Seer does not clone by ssh, because the sandbox does not have your key", "write its https:// URL; for a private one put a token into sandbox.secrets (GITHUB_TOKEN or GIT_TOKEN)"
 	}
 	u, err := url.Parse(r.URL)
 	if err != nil || strings.ContainsAny(r.URL, "\t\n\x00") {
 		return r, "this is not the URL of a repository", forms
 	}
 	if likeShort.MatchString(r.URL) {
-		return r, "GitHub has no repository of such a name: its names have only A-Z, a-z, 0-9 and `.`, `_`, `-`", "look at its spelling, or write the URL of another server"
+		return r, "GitHub has no repository of that name: names may have only A-Z, a-z, 0-9 and `.`, `_`, `-`", "look at its spelling, or write the URL of another server"
 	}
 	switch u.Scheme {
 	case "http", "https":

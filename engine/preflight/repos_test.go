@@ -16,8 +16,8 @@ func TestParseRepo(t *testing.T) {
 		"https://example.org/a/b.git/": "b https://example.org/a/b.git/",
 		"http://127.0.0.1:8080/x":      "x http://127.0.0.1:8080/x",
 		"file:///home/a%20b/lib":       "lib file:///home/a%20b/lib",
-		"git@github.com:org/repo.git":  "!not cloned by ssh",
-		"ssh://git@host/x":             "!not cloned by ssh",
+		"git@github.com:org/repo.git":  "!Seer does not clone by ssh",
+		"ssh://git@host/x":             "!Seer does not clone by ssh",
 		"https://u:pw@example.org/x":   "!would stay in the clone",
 		"./lib":                        "!not the URL",
 		"../lib":                       "!not the URL",
@@ -36,8 +36,8 @@ func TestParseRepo(t *testing.T) {
 		"https://example.org/a/b%2Fc":  "!name of a folder",
 		"https://example.org/a/b%0A":   "!name of a folder",
 		"https://example.org/a/b?c=d":  "!name of a folder",
-		"org/répo":                     "!GitHub has no repository of such a name",
-		"my org/repo":                  "!GitHub has no repository of such a name",
+		"org/répo":                     "!GitHub has no repository of that name",
+		"my org/repo":                  "!GitHub has no repository of that name",
 		"https://exa mple.org/%zz":     "!not the URL",
 		"lib":                          "!not the URL",
 		"":                             "!not the URL",
@@ -128,9 +128,9 @@ func TestResolveRepo(t *testing.T) {
 		{"no repository", open.URL + "/none.git", "", "", "", "there is no repository", "GIT_TOKEN"},
 		{"no folder", "file:///no/such/folder", "", "", "", "there is no repository", ""},
 		{"no server", "http://127.0.0.1:1/lib.git", "", "", "", "cannot be reached", "host_ports"},
-		{"private", closed.URL + "/private.git", "", "", "", "is private, or there is none", "GIT_TOKEN"},
+		{"private", closed.URL + "/private.git", "", "", "", "is private or does not exist", "GIT_TOKEN"},
 		{"private with its token", closed.URL + "/private.git", "", "the-token", secret, "", ""},
-		{"private with another", closed.URL + "/private.git", "", "wrong", "", "does not open with GIT_TOKEN", ""},
+		{"private with another", closed.URL + "/private.git", "", "wrong", "", "GIT_TOKEN does not open it", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, problem, _ := preflight.ParseRepo(experiment.Repo{URL: tc.url, Ref: tc.ref})

@@ -176,7 +176,7 @@ func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
 	var said ending // a traceback; what is printed has another way, and may overtake it
 	code, err := a.start(ctx, r, log, &said, spec)
 	if err == nil && code != 0 {
-		err = fmt.Errorf("workspace.init ended with exit code %d; what it said is above", code)
+		err = fmt.Errorf("workspace.init ended with exit code %d; its output is above", code)
 		err = &engine.Error{Kind: engine.KindConfig, Err: r.exp.ExplainBeside(err, said.String(), a.python.Executable)}
 	}
 	return err

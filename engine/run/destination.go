@@ -151,7 +151,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 				next = "make room now, so that the results can be collected"
 			}
-			l.warn("outputs: what the agent prints is not kept in %s at the moment: %v; %s", l.path, reason(err), next)
+			l.warn("outputs: %s does not get the agent's output at the moment: %v; %s", l.path, reason(err), next)
 		})
 	}
 	return len(p), nil

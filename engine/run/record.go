@@ -195,7 +195,7 @@ func globQuoted(dir string) string {
 }
 
 // ErrNoFile says that a run.json file names no experiment.
-var ErrNoFile = errors.New("it does not tell which experiment was run")
+var ErrNoFile = errors.New("it does not name the experiment of the run")
 
 // ExperimentOf is the experiment file that the run with these outputs was made from, as
 // its run.json says. Only what a run of this user on this computer has written is

@@ -40,7 +40,7 @@ func (c *recording) service(s *engine.Sandbox, v *engine.Service) error {
 	c.recorders = append(c.recorders, r)
 	c.wg.Go(func() {
 		if err := r.Follow(c.ctx); err != nil {
-			c.warn("the calls of %s are no longer recorded: %v", v.Name(), err)
+			c.warn("recording of the calls of %s has stopped: %v", v.Name(), err)
 		}
 	})
 	return nil

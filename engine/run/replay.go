@@ -94,7 +94,7 @@ func unconfined(exp *experiment.Experiment, choice isolation.Choice) error {
 	return &engine.Error{Kind: engine.KindUntrusted, Err: &trust.Error{
 		Effects: effects,
 		Reason:  fmt.Sprintf("the agent %q is not run again: nothing would confine it (%s)", exp.Agent.Command, choice.Warning),
-		Advice:  "replay it with the isolation bubblewrap or gvisor, or explicitly with none if you know what it does",
+		Advice:  "replay it with the isolation bubblewrap or gvisor, or explicitly with none if you trust its code",
 	}}
 }
 

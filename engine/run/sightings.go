@@ -121,7 +121,7 @@ func (s *sightings) left(ctx context.Context, results, space *os.Root) (unsearch
 		unsearched = append(unsearched, not...)
 	}
 	if ctx.Err() != nil {
-		unsearched = append(unsearched, "what the agent left: that takes longer than "+sightingsTimeout.String())
+		unsearched = append(unsearched, "the agent's files: the search takes longer than "+sightingsTimeout.String())
 	}
 	return unsearched
 }

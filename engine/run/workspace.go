@@ -125,7 +125,7 @@ func (w *workspace) remember(records surface.Records) (err error) {
 		err = json.Unmarshal(data, &w.before)
 	}
 	if err != nil {
-		return fmt.Errorf("read what the run before wrote: %w; remove the file, and what is in the workspace counts as yours", err)
+		return fmt.Errorf("read the list of files of the previous run: %w; if you remove it, Seer treats all files in the workspace as yours", err)
 	}
 	return nil
 }

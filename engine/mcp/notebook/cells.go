@@ -54,7 +54,7 @@ func (s *server) addCellTools() {
 		InputSchema: schema(props{
 			"code": text("Python; the value of the last expression is shown, plots are shown as images. !command and %magic work"), "session_id": sessionArgument(), "timeout": timeoutArgument(),
 			"background": flag("answer at once; wait_execution waits for the cell", false)}, "code"),
-		Description: "Adds a code cell at the end of the notebook, runs it and returns its outputs. Variables stay for later cells. An exception is an output of the type error. A cell that takes longer than you wait goes on: the answer has state running and an execution_id for wait_execution.",
+		Description: "Adds a code cell at the end of the notebook, runs it and returns its outputs. Later cells see its variables. An exception is an output of type error. A cell that takes longer than the timeout continues: the answer has state running and an execution_id for wait_execution.",
 	}, s.execute)
 	add(s, &mcp.Tool{
 		Name: "wait_execution", Title: "Wait for a cell", OutputSchema: answers[ran](), Annotations: reads(),
@@ -88,7 +88,7 @@ func (s *server) addMoveTools() {
 	add(s, &mcp.Tool{
 		Name: "delete_cell", Title: "Delete a cell", OutputSchema: answers[changed](), Annotations: ends(),
 		InputSchema: schema(props{"cell": cellArgument("the cell"), "session_id": sessionArgument()}, "cell"),
-		Description: "Takes a cell out of the notebook. What it has done to variables stays.",
+		Description: "Deletes a cell from the notebook. Its effects on variables stay.",
 	}, s.remove)
 	add(s, &mcp.Tool{
 		Name: "move_cell", Title: "Move a cell", OutputSchema: answers[changed](), Annotations: adds(),

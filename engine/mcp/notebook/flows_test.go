@@ -93,7 +93,7 @@ func outputs(t *testing.T, a *agent, out string) {
 		t.Errorf("%s %+v", r.State, last)
 	}
 	r = a.do("execute_code", map[string]any{"code": "input('name? ')"})
-	if got := r.text(); r.State != "error" || !strings.Contains(got, "Nobody is there") {
+	if got := r.text(); r.State != "error" || !strings.Contains(got, "nobody can answer") {
 		t.Errorf("%s %s", r.State, got)
 	}
 }

@@ -57,7 +57,7 @@ func (o *outputs) take(e notebook.Event, prepared *output) {
 			o.clearNow()
 		}
 	case notebook.EventInput:
-		o.note("The cell asked for input. Nobody is there to answer; pass the value in the code.")
+		o.note("The cell asked for input, and nobody can answer; put the value into the code.")
 	case notebook.EventNote:
 		o.note(e.Text)
 	}

@@ -26,11 +26,11 @@ func resourceURI(execution string) string {
 func (s *server) addResources() {
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: executionsURI + "{id}/text{?offset,limit}", Name: "output", Title: "The whole text output of a cell", MIMEType: textType,
-		Description: "What a cell has printed, as it came. Read in pieces of 256 KiB: ?offset=N begins at byte N.",
+		Description: "The output of a cell, unchanged, in pieces of 256 KiB: ?offset=N begins at byte N.",
 	}, s.readText)
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: executionsURI + "{id}/text", Name: "output-start", Title: "The beginning of the text output of a cell", MIMEType: textType,
-		Description: "What a cell has printed, as it came: the first 256 KiB.",
+		Description: "The output of a cell, unchanged: the first 256 KiB.",
 	}, s.readText)
 }
 
@@ -65,7 +65,7 @@ func parseURI(uri string) (id string, offset, limit int64, err error) {
 	}
 	q, err := url.ParseQuery(query)
 	if err != nil {
-		return "", 0, 0, fmt.Errorf("what follows the ? of %s cannot be read", uri)
+		return "", 0, 0, fmt.Errorf("cannot read the query of %s", uri)
 	}
 	number := func(name string, otherwise int64) int64 {
 		text := q.Get(name)

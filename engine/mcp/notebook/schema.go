@@ -39,7 +39,7 @@ func cellArgument(description string) map[string]any {
 
 func timeoutArgument() map[string]any {
 	return map[string]any{"type": "number", "minimum": 0,
-		"description": "seconds after which the answer comes although the cell still runs; the cell goes on. Default: as long as the client waits"}
+		"description": "seconds to wait for the cell; it continues after that. Default: as long as the client waits"}
 }
 
 func sessionArgument() map[string]any {

@@ -145,7 +145,7 @@ func (s *server) close() {
 }
 
 const instructions = `Runs code in Jupyter notebooks of a sandbox, whose files, GPUs and models the code sees. Begin with start_new_session (or attach_to_session, to go on with a notebook that runs already), then execute_code; variables stay between cells. The user sees the same notebook in a browser; saved_to says where its copy on the user's computer is.
-A cell that takes long is not an error: it goes on, the answer has "state": "running", and wait_execution waits for it. A user may edit cells, too: read_notebook shows the notebook as it is now.`
+A cell that takes long is not an error: it continues, the answer has "state": "running", and wait_execution waits for it. A user may edit cells, too: read_notebook shows the notebook as it is now.`
 
 func (s *server) start() {
 	s.mcp = serve.NewServer("notebook", s.opts.Version, instructions)

@@ -66,7 +66,7 @@ func (s *server) addSessionTools() {
 	path := text("the .ipynb in the sandbox, as list_sessions and start_new_session show paths")
 	add(s, &mcp.Tool{
 		Name: "start_new_session", Title: "Start a notebook", OutputSchema: answers[session](), Annotations: adds(), InputSchema: schema(props{"experiment_name": name}),
-		Description: "Starts a new notebook with a kernel of its own and makes it the one that the other tools use. What the experiment has prepared (models, libraries, variables) is there. Call it once at the beginning.",
+		Description: "Starts a new notebook with its own kernel and selects it for the other tools. It has everything that the experiment has prepared (models, libraries, variables). Call it once at the beginning.",
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in struct {
 		Name string `json:"experiment_name"`
 	}) *mcp.CallToolResult {
@@ -80,7 +80,7 @@ func (s *server) addSessionTools() {
 	add(s, &mcp.Tool{
 		Name: "start_session_resume_notebook", Title: "Resume a notebook", OutputSchema: answers[restoring](), Annotations: runs(),
 		InputSchema: schema(props{"notebook_path": path, "experiment_name": name}, "notebook_path"),
-		Description: "Opens an existing notebook in place in a new kernel and runs all its code cells again, so that its variables are there. Cells that fail are told in restored.errors.",
+		Description: "Opens an existing notebook in place in a new kernel and runs all its code cells again to restore its variables. restored.errors lists the cells that failed.",
 	}, s.restorer("start_session_resume_notebook", notebook.Resume))
 	add(s, &mcp.Tool{
 		Name: "start_session_continue_notebook", Title: "Continue in a copy of a notebook", OutputSchema: answers[restoring](), Annotations: runs(),
@@ -89,7 +89,7 @@ func (s *server) addSessionTools() {
 	}, s.restorer("start_session_continue_notebook", notebook.Continue))
 	add(s, &mcp.Tool{
 		Name: "list_sessions", Title: "List notebooks", OutputSchema: answers[sessions](), Annotations: reads(), InputSchema: schema(props{}),
-		Description: "Lists the sessions of the sandbox with their notebooks and states, those of others, too.",
+		Description: "Lists all sessions of the sandbox, including those of others, with their notebooks and states.",
 	}, s.list)
 	s.addEndTools()
 }
@@ -97,7 +97,7 @@ func (s *server) addSessionTools() {
 func (s *server) addEndTools() {
 	add(s, &mcp.Tool{
 		Name: interruptTool, Title: "Interrupt", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
-		Description: "Interrupts the cell that runs (KeyboardInterrupt) and drops the queued ones. Variables stay. Answers when it has ended; with state busy, it goes on all the same after 10 seconds: wait, or restart.",
+		Description: "Interrupts the running cell (KeyboardInterrupt) and drops the queued ones. Variables stay. Answers when the cell has ended, or after 10 seconds with state busy if it still runs: wait, or restart.",
 	}, s.onSession(interruptTool, func(ctx context.Context, id string) (notebook.Session, error) { return s.client.Interrupt(ctx, id) }))
 	add(s, &mcp.Tool{
 		Name: "restart", Title: "Restart the kernel", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
@@ -208,7 +208,7 @@ func (s *server) onSession(tool string, f func(context.Context, string) (noteboo
 			answer.Dropped = fmt.Sprintf("%d queued cells were dropped and have not run; run them again if you need them", n.Dropped)
 		}
 		if tool == interruptTool && n.State == notebook.SessionBusy {
-			answer.Next = "The cell has not ended since it was interrupted: its code catches or ignores KeyboardInterrupt, or is in a library that does not return. wait_execution goes on waiting for it; restart ends it, and all variables with it."
+			answer.Next = "The cell still runs after the interrupt: its code catches or ignores KeyboardInterrupt, or is in a library that does not return. wait_execution waits for it; restart ends it and loses all variables."
 		}
 		return reply.Answer(answer)
 	}

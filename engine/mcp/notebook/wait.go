@@ -92,7 +92,7 @@ func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolRes
 	}
 	switch exec.State {
 	case notebook.Queued, notebook.Running:
-		answer.Next = fmt.Sprintf("The cell goes on. wait_execution with {\"execution_id\": %q} waits for it; interrupt ends it.", j.id)
+		answer.Next = fmt.Sprintf("The cell continues. wait_execution with {\"execution_id\": %q} waits for it; interrupt ends it.", j.id)
 	case notebook.Failed:
 		answer.Next = missing(exec.Error)
 	case notebook.Dead:

@@ -116,4 +116,4 @@ func (j *job) ends(ctx context.Context) (bool, error) {
 
 // errDeaf is of code that has removed the folder in which it is said that it runs: what is
 // killed for it could be the code of others.
-var errDeaf = errors.New("the code does not end, and has removed the files by which it could be told from other code; restart ends it, with all variables")
+var errDeaf = errors.New("cannot identify the running code: its marker files were deleted; use restart, which ends it and loses all variables")

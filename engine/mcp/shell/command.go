@@ -163,7 +163,7 @@ func (j *job) command(room int) *mcp.CallToolResult {
 	parts := share(room, &j.stdout, &j.stderr)
 	r := commandResult{State: "running", Duration: j.seconds(), Stdout: clipText(&j.stdout, parts[0], whole), Stderr: clipText(&j.stderr, parts[1], whole), ProcessID: j.id}
 	if j.end == nil {
-		r.Next = "It goes on. wait_process waits for its end, process_output shows what it writes, stop_process ends it."
+		r.Next = "It continues. wait_process waits for its end, process_output reads its output, stop_process ends it."
 		return reply.Answer(r)
 	}
 	r.State, r.ExitCode, r.Signal, r.TimedOut = "exited", &j.end.ExitCode, j.end.Signal, j.end.TimedOut

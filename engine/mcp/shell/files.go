@@ -108,7 +108,7 @@ func (s *server) readFile(ctx context.Context, req *mcp.CallToolRequest, a readA
 	case err != nil:
 		return reply.Failure(explain(err))
 	case e.Type != protocol.EntryFile:
-		return reply.Problem(fmt.Sprintf("%s is no file but a %s; list_files lists folders", a.Path, kindOf(e)))
+		return reply.Problem(fmt.Sprintf("%s is a %s, not a file; list_files lists folders", a.Path, kindOf(e)))
 	case a.Offset < 0 || a.Limit < 0:
 		return reply.BadArguments("read_file", errors.New("offset and limit are 0 or more"))
 	}

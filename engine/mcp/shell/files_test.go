@@ -116,7 +116,7 @@ func TestTextsAreReadByLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	use(t, s, "read_file", object{"path": there + "/large", "limit": 4}).want(t, object{"encoding": "base64", "content": "AAAAAA==", "next_offset": 4.0})
-	refused(t, s, "read_file", object{"path": there}, "is no file but a folder")
+	refused(t, s, "read_file", object{"path": there}, "is a folder, not a file")
 	refused(t, s, "read_file", object{"path": there + "/none"}, "none")
 	refused(t, s, "read_file", object{"path": "/dev/zero"}, "special file")
 	refused(t, s, "read_file", object{"path": ""}, "empty")
@@ -161,7 +161,7 @@ func TestEditsAreExact(t *testing.T) {
 		t.Error("the link was replaced, or its file was not edited")
 	}
 	testkit.WriteFile(t, filepath.Join(here, "binary"), "a\xff\xfe")
-	refused(t, s, "edit_file", object{"path": there + "/binary", "old": "a", "new": "b"}, "no text in UTF-8")
+	refused(t, s, "edit_file", object{"path": there + "/binary", "old": "a", "new": "b"}, "not text in UTF-8")
 }
 
 func TestChangesOfOthersAreNoticed(t *testing.T) {

@@ -68,7 +68,7 @@ func (s *server) waitForResult(ctx context.Context, req *mcp.CallToolRequest, j 
 			end, stop := context.WithTimeout(s.ctx, time.Minute)
 			defer stop()
 			if err := j.cancel(end); err != nil {
-				s.log.Warn("what was cancelled could not be ended", "id", j.id, "error", err)
+				s.log.Warn("could not end the cancelled work", "id", j.id, "error", err)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func (s *server) find(ctx context.Context, id string) (*job, error) {
 	}
 	p, err := c.Processes().Get(ctx, id)
 	if protocol.CodeOf(err) == protocol.NotFound {
-		return nil, fmt.Errorf("there is no process %q; list_processes shows those that are known, for an hour after their end", id)
+		return nil, fmt.Errorf("there is no process %q; list_processes lists the known ones; Seer forgets a process an hour after its end", id)
 	}
 	if err != nil {
 		return nil, explain(err)

@@ -180,7 +180,7 @@ func (j *job) codeRun(room int) *mcp.CallToolResult {
 		r.Next = reply.MissingPackage(run.Raised, r.Error.Message, "`pip install` in run_command")
 	}
 	if !j.Ended() {
-		r.Next = "It goes on. wait_process waits for its end, stop_process interrupts it; the variables stay."
+		r.Next = "It continues. wait_process waits for its end, stop_process interrupts it; the variables stay."
 		return reply.Answer(r)
 	}
 	r.Images = len(j.images)

@@ -201,7 +201,7 @@ func TestCodeThatRemovesTheFilesOfTheInterpreter(t *testing.T) {
 	until(t, "it runs", func() bool {
 		return use(t, s, "wait_process", object{"process_id": id, "timeout": 0.1}).text("stdout") == "deaf\n"
 	})
-	refused(t, s, "stop_process", object{"process_id": id}, "restart ends it")
+	refused(t, s, "stop_process", object{"process_id": id}, "use restart, which ends it")
 	use(t, s, "run_python", object{"code": "'kept' in globals()", "restart": true}).want(t, object{"result": "False"})
 }
 

@@ -16,7 +16,7 @@ const processesURI = "seer://processes/"
 func (s *server) addResources() {
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: processesURI + "{id}/output{?offset}", Name: "output", Title: "All output of a process", MIMEType: "text/plain",
-		Description: "What a command, a process or a piece of Python has written, up to 100 KiB from an offset on; _meta has next_offset and more.",
+		Description: "The output of a command, a process or Python code, up to 100 KiB from an offset on; _meta has next_offset and more.",
 	}, s.readOutput)
 }
 

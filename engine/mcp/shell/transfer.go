@@ -38,7 +38,7 @@ const maxPath = 4095
 func (s *server) here(name string) (string, error) {
 	name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "./")
 	if name == "" || strings.ContainsRune(name, 0) || !filepath.IsLocal(name) {
-		return "", fmt.Errorf("%q is no path in the folder for files, %s: it has to be relative and stay in it", name, s.opts.Files)
+		return "", fmt.Errorf("%q is not a path in the folder for files, %s; use a relative path that stays in it", name, s.opts.Files)
 	}
 	if len(s.opts.Files)+1+len(name) > maxPath {
 		return "", errors.New("the path is longer than one may be")
@@ -137,7 +137,7 @@ func (s *server) uploadTree(ctx context.Context, c *client.Client, name, to stri
 
 func removePart(ctx context.Context, c *client.Client, log hclog.Logger, p string) {
 	if err := c.Files().Remove(context.WithoutCancel(ctx), p, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
-		log.Warn("what was half uploaded is still there", "path", p, "error", err)
+		log.Warn("a partial upload is still there", "path", p, "error", err)
 	}
 }
 

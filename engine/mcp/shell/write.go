@@ -51,7 +51,7 @@ func modeOf(said string, was protocol.Entry) (fs.FileMode, error) {
 	}
 	m, err := strconv.ParseUint(said, 8, 32)
 	if err != nil || m > 0o777 {
-		return 0, fmt.Errorf("the mode %q is none such as 644 or 0755", said)
+		return 0, fmt.Errorf("%q is not a mode; use one such as 644 or 0755", said)
 	}
 	return fs.FileMode(m), nil
 }
@@ -183,7 +183,7 @@ func (s *server) editFile(ctx context.Context, _ *mcp.CallToolRequest, a editArg
 // number of times. Where the lines of the file end with CRLF, those of the texts may not.
 func replace(text, old, with string, all bool) (string, int, error) {
 	if !utf8.ValidString(text) {
-		return "", 0, errors.New("it is no text in UTF-8; edit_file is for texts")
+		return "", 0, errors.New("it is not text in UTF-8; edit_file edits only text")
 	}
 	n := strings.Count(text, old)
 	if n == 0 && strings.Contains(text, "\r\n") {

@@ -189,5 +189,5 @@ func compare(left operand, op string, right operand, env map[string]string) (boo
 	case ">=":
 		return a >= b, nil
 	}
-	return false, fmt.Errorf("%s compares versions, and %q or %q is none", op, a, b)
+	return false, fmt.Errorf("%s compares versions, but %q or %q is not a version", op, a, b)
 }

@@ -29,7 +29,7 @@ func callArguments(text string, pairs []string) (args []any, kwargs map[string]a
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, nil, cli.Usagef("%q is no key=value; arguments are passed by name, or by position with --args '[…]'", pair)
+			return nil, nil, cli.Usagef("%q is not of the form key=value; pass arguments by name, or by position with --args '[…]'", pair)
 		}
 		if _, twice := kwargs[key]; twice {
 			return nil, nil, cli.Usagef("the argument %s is given twice", key)
@@ -75,7 +75,7 @@ func argument(key, text string) (any, error) {
 	case ok:
 		v, err := fileArgument(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("there is no file %s; the text itself is passed as '%s=%q'", file, key, text)
+			err = fmt.Errorf("there is no file %s; to pass the text itself, write '%s=%q'", file, key, text)
 			return nil, &engine.Error{Kind: engine.KindNotFound, Err: err}
 		}
 		return v, err
@@ -115,7 +115,7 @@ func fileArgument(file string) (any, error) {
 func readImage(data []byte) (any, error) {
 	c, format, err := image.DecodeConfig(strings.NewReader(string(data)))
 	if err != nil {
-		return nil, fmt.Errorf("it is no image that can be read: %w", err)
+		return nil, fmt.Errorf("it is not a readable image: %w", err)
 	}
 	return value.Image{Format: format, Width: c.Width, Height: c.Height, Data: data}, nil
 }

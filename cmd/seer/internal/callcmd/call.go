@@ -165,7 +165,7 @@ func (a app) detach(ctx context.Context, to *callee, r client.CallRequest) error
 	if err := a.Println(call.ID); err != nil {
 		return err
 	}
-	a.UI.Tell("The call goes on alone; its answer: seer calls wait %s %s", to.name, call.ID)
+	a.UI.Tell("The call continues alone; to get its answer: seer calls wait %s %s", to.name, call.ID)
 	return nil
 }
 

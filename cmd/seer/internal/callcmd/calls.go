@@ -114,7 +114,7 @@ func (a app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeou
 	defer cancel()
 	err = a.follow(ctx, list, show, ids[0])
 	if isTimeout(ctx, err) {
-		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call %s has not ended within %s, and goes on", ids[0], timeout)}
+		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call %s has not ended within %s and continues", ids[0], timeout)}
 	}
 	return err
 }

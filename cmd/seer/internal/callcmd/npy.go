@@ -132,7 +132,7 @@ func readNPY(data []byte) (value.Array, error) {
 // splitNPY tells the header from the data, in the versions 1, 2 and 3 of the format.
 func splitNPY(data []byte) (header, rest []byte, err error) {
 	if len(data) < 12 || !bytes.HasPrefix(data, []byte(npyMagic[:6])) {
-		return nil, nil, errors.New("it is no .npy file")
+		return nil, nil, errors.New("it is not a .npy file")
 	}
 	at, n := 10, int(binary.LittleEndian.Uint16(data[8:]))
 	if data[6] > 1 {

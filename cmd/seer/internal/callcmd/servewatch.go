@@ -101,7 +101,7 @@ func (w *watcher) serveIfChanged(ctx context.Context) error {
 		return err
 	case err != nil:
 		w.app.Report(err, cli.ExitCode(err, nil))
-		w.app.UI.Note("not loaded", "what was served before stays")
+		w.app.UI.Note("not loaded", "the previous version stays")
 		return nil
 	}
 	return w.tell(v)

@@ -67,7 +67,7 @@ call the service.
 // limits are the flags as a token has them.
 func (f *tokenFlags) limits(now time.Time) (protocol.Token, error) {
 	if f.access.Calls < 0 || f.access.Spend < 0 || f.access.Expires < 0 {
-		return protocol.Token{}, cli.Usagef("a limit is above zero; leave it out where there is none")
+		return protocol.Token{}, cli.Usagef("a limit must be above zero; leave it out to set none")
 	}
 	f.access.Arguments = map[string]map[string]any{}
 	for _, bound := range f.arguments {
@@ -75,7 +75,7 @@ func (f *tokenFlags) limits(now time.Time) (protocol.Token, error) {
 		fn, param, dotted := strings.Cut(place, ".")
 		var schema map[string]any
 		if !ok || !dotted || json.Unmarshal([]byte(text), &schema) != nil || schema == nil {
-			return protocol.Token{}, cli.Usagef("%q is no bound; write FUNCTION.PARAMETER=SCHEMA, as in 'generate.max_tokens={\"maximum\": 512}'", bound)
+			return protocol.Token{}, cli.Usagef("%q does not limit an argument; write FUNCTION.PARAMETER=SCHEMA, as in 'generate.max_tokens={\"maximum\": 512}'", bound)
 		}
 		if f.access.Arguments[fn] == nil {
 			f.access.Arguments[fn] = map[string]any{}

@@ -93,7 +93,7 @@ func explainDeletedFolder(err error) error {
 	if _, gone := os.Getwd(); !errors.Is(gone, syscall.ENOENT) {
 		return err
 	}
-	return &engine.Error{Kind: engine.KindNotFound, Err: errors.New("the folder in which you are no longer exists; go to another one")}
+	return &engine.Error{Kind: engine.KindNotFound, Err: errors.New("the current folder no longer exists; change to another one")}
 }
 
 // ownArguments are the arguments that are seer's own.

@@ -72,7 +72,7 @@ func (s *Stopper) handle(sig os.Signal, cancel func()) {
 	case together:
 	case before != nil:
 		s.ui.Finish()
-		fmt.Fprintln(s.ui.Stderr(), "seer: stopped at once; what is left ends with its lease, or with: seer gc")
+		fmt.Fprintln(s.ui.Stderr(), "seer: stopped at once; machines that still run end with their lease, or with: seer gc")
 		os.Exit(exitSignal + int(sig.(syscall.Signal)))
 	case first != nil && sig == syscall.SIGINT && first():
 		s.mu.Lock()

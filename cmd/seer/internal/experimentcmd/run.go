@@ -125,5 +125,5 @@ func (a app) account(r run.Result) {
 }
 
 func agentFailed(r run.Result) error {
-	return &cli.ExitError{Code: cli.ExitAgent, Kind: "agent", Err: fmt.Errorf("the agent ended with exit code %d; what it said is above, and what it left is in %s", r.ExitCode, r.Outputs)}
+	return &cli.ExitError{Code: cli.ExitAgent, Kind: "agent", Err: fmt.Errorf("the agent ended with exit code %d; its output is above, and its results are in %s", r.ExitCode, r.Outputs)}
 }

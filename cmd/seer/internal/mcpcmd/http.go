@@ -22,7 +22,7 @@ import (
 func (m *mcpCommand) checkAddress() error {
 	host, _, err := net.SplitHostPort(m.http)
 	if err != nil {
-		return cli.Usagef("--http %s is no address; use 127.0.0.1:PORT", m.http)
+		return cli.Usagef("--http %s is not an address; use 127.0.0.1:PORT", m.http)
 	}
 	ip := net.ParseIP(host)
 	if host == "localhost" || ip != nil && ip.IsLoopback() || m.public {

@@ -41,7 +41,7 @@ them with seer models rm.`,
 			if unused < 1 || unused > mostDays {
 				return cli.Usagef("--unused takes a number of days from 1 to %d", mostDays)
 			}
-			done := a.UI.Working("gc", "looking for what nobody uses")
+			done := a.UI.Working("gc", "looking for unused files")
 			removed, err := m.GC(cmd.Context(), models.GCOptions{Unused: time.Duration(unused) * 24 * time.Hour, DryRun: dryRun})
 			done()
 			if len(removed) == 0 && err != nil {

@@ -51,7 +51,7 @@ is wrong or missing, the exit code is 3.`,
 				errs = append(errs, a.Print(all, func(w io.Writer) error { return verifiedText(w, all) }))
 			}
 			if damaged > 0 {
-				errs = append(errs, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s damaged; seer models pull fetches what is wrong or missing again", isOrAre(damaged))})
+				errs = append(errs, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s damaged; to fetch the wrong and missing files again: seer models pull", isOrAre(damaged))})
 			}
 			return errors.Join(errs...)
 		}),

@@ -44,10 +44,10 @@ func (a app) grantFolder(ctx context.Context, g granting) error {
 	}
 	return a.Print(all, func(io.Writer) error {
 		for _, one := range all {
-			a.UI.Tell("Granted what is built as %s in %s", one.ID, dir)
+			a.UI.Tell("Granted the builds of %s in %s", one.ID, dir)
 		}
 		if len(all) == 0 {
-			a.UI.Tell("What lies in %s asks for nothing; it needs no grant", dir)
+			a.UI.Tell("The plugins in %s ask for nothing and need no grant", dir)
 		}
 		return nil
 	})

@@ -87,7 +87,7 @@ new key in another way.`,
 
 func signerOrNext(signer string) string {
 	if signer == "" {
-		return "whoever signed what is installed next"
+		return "the signer of the next installation"
 	}
 	return signer
 }

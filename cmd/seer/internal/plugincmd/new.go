@@ -37,7 +37,7 @@ the colon of a model.`,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.Kind, o.Name, o.Lang = sdk.Kind(given[0]), given[1], scaffold.Lang(lang)
 			if o.Kind.Exports() == nil {
-				return cli.Usagef("%q is no kind of plugin; there are provider, fetcher and expose", given[0])
+				return cli.Usagef("%q is not a kind of plugin; use provider, fetcher or expose", given[0])
 			}
 			if o.Lang != scaffold.Go && o.Lang != scaffold.AssemblyScript {
 				return cli.Usagef("--lang %q is not known; there are go and assemblyscript", lang)
@@ -156,7 +156,7 @@ definitions NAME.input and NAME.result.`,
 			documents := map[string]func() []byte{"manifest": schema.Manifest, "contract": schema.Contract}
 			document, ok := documents[given[0]]
 			if !ok {
-				return cli.Usagef("there is no schema %q; there are manifest and contract", given[0])
+				return cli.Usagef("there is no schema %q; use manifest or contract", given[0])
 			}
 			return a.Document(document())
 		},

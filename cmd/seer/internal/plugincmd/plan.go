@@ -91,7 +91,7 @@ func signerText(p *plugins.Plan) string {
 // reportText tells what the author's report says.
 func reportText(r *sdktest.Report) string {
 	if r == nil {
-		return "there is no report about this module"
+		return "no report about this module"
 	}
 	text := fmt.Sprintf("%d of %d checks passed, kit %d, %s (says the author)",
 		r.Count(sdktest.Passed), len(r.Results)-r.Count(sdktest.Skipped), r.Kit, r.Time.Format("2006-01-02"))

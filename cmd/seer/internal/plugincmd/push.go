@@ -56,7 +56,7 @@ func (a app) push(ctx context.Context, file, ref string, p pushing) error {
 		return cli.Usagef("%v", err)
 	}
 	if place.Kind != oci.Registry {
-		return cli.Usagef("%s is no place in a registry; write oci://host/name:tag", ref)
+		return cli.Usagef("%s is not a reference to a registry; write oci://host/name:tag", ref)
 	}
 	if _, _, err := readBundle(file); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (a app) push(ctx context.Context, file, ref string, p pushing) error {
 func checkSidecars(b *bundle.Bundle, p host.Plugin) (left string, err error) {
 	if len(b.Signature) > 0 {
 		if _, err := sign.Verify(b.Statement(), b.Signature); err != nil {
-			return "", &engine.Error{Kind: engine.KindUnauthorized, Err: fmt.Errorf("%s.sig is no signature of this build: the module has changed since it was signed. Sign it again, with seer plugin sign or --key, or remove that file (%w)", p.File, err)}
+			return "", &engine.Error{Kind: engine.KindUnauthorized, Err: fmt.Errorf("%s.sig does not sign this build: the module has changed since. Sign it again, with seer plugin sign or --key, or remove that file (%w)", p.File, err)}
 		}
 	}
 	if len(b.Report) == 0 {

@@ -163,7 +163,7 @@ func (c *copier) weigh(ctx context.Context, src place) int64 {
 	if !ui.HasLiveLine() {
 		return 0
 	}
-	defer ui.Working("cp", "counting what is in "+src.text)()
+	defer ui.Working("cp", "counting the files in "+src.text)()
 	return tartree.Weigh(ctx, src.path, func(files int) { ui.Counted("cp", term.Plural(files, "file")) })
 }
 

@@ -32,7 +32,7 @@ all of them with the service's name before each line. --service jupyter and
 		},
 	}
 	c.Flags().StringVar(&service, "service", "", "only the service of this `NAME`, or jupyter, or code-server")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as more is printed, until Ctrl-C")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow the output until Ctrl-C")
 	_ = c.RegisterFlagCompletionFunc("service", a.completeLogs)
 	return c
 }

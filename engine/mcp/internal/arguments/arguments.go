@@ -36,7 +36,7 @@ func Strict(schema any, raw json.RawMessage, into any) error {
 	var given map[string]json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if err := d.Decode(&given); err != nil {
-		return fmt.Errorf("the arguments are no JSON object: %w", err)
+		return fmt.Errorf("the arguments are not a JSON object: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more than one object")

@@ -34,7 +34,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		`{"code": 1}`:                          "`code` must be a string, and is the JSON value number",
 		`{"code": "1", "timeout": "30"}`:       "`timeout` must be a number, and is the JSON value string",
 		`{"code": "1", "background": "maybe"}`: "`background` must be true or false",
-		`[1]`:                                  "no JSON object",
+		`[1]`:                                  "not a JSON object",
 		`{"code": "1"} {}`:                     "more than one object",
 	} {
 		var in runArguments
