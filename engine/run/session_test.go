@@ -102,7 +102,7 @@ func TestInitThatFails(t *testing.T) {
 func TestInitThatLacksAModule(t *testing.T) {
 	e, exp := setup(t, "print('the agent')", "")
 	for code, want := range map[string]string{
-		"import nowhere_to_be_found": "has no module `nowhere_to_be_found`; install `nowhere_to_be_found` for it, or name one that has it with SEER_PYTHON: workspace.init ended with exit code 1",
+		"import nowhere_to_be_found": "has no module `nowhere_to_be_found`; install `nowhere_to_be_found` for it, or set SEER_PYTHON to a Python that has it: workspace.init ended with exit code 1",
 		"import beside":              "the sandbox has no module `beside`; add `beside.py` to workspace.libraries",
 	} {
 		testkit.WriteFiles(t, filepath.Dir(exp.File), map[string]string{"beside.py": ""})

@@ -64,7 +64,7 @@ func watch(ctx context.Context, lab *engine.Sandbox) error {
 		if err != nil {
 			return err
 		}
-		if event.Type == protocol.WatchReady { // what is changed from now on is told
+		if event.Type == protocol.WatchReady { // reports every change from now on
 			if err := lab.WriteFile(ctx, "/workspace/data/b.txt", []byte("two\n"), 0o644); err != nil {
 				return err
 			}
