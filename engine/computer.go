@@ -19,10 +19,11 @@ type RunDirs = state.RunDirs
 // changes nothing; [Engine.Fix] does.
 func (e *Engine) Doctor(ctx context.Context) []Finding { return e.doctor.Check(ctx) }
 
-// Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap and what
-// connects networks with the system's packages, gVisor and code-server into its own folder of tools. It returns
-// what Doctor finds afterwards. What could not be installed has the reason as its Fix,
-// and is an error of [KindProvider]. Where nothing is missing, it changes nothing.
+// Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap and programs for
+// networks with the system's packages, gVisor and code-server into its own folder of tools.
+// It returns the findings of Doctor afterwards. A program that it could not install has the
+// reason as its Fix, and is an error of [KindProvider]. If nothing is missing, Fix changes
+// nothing.
 func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) {
 	return e.doctor.Fix(ctx, progress)
 }
@@ -36,7 +37,7 @@ func (e *Engine) Python() (isolation.Interpreter, error) {
 // ToolPlaces are the folders in which tools such as gVisor's program are looked for.
 func (e *Engine) ToolPlaces() []string { return e.paths.ToolPlaces() }
 
-// RunDirs are the folders of runs. What crashes leave of them [Engine.GC] removes.
+// RunDirs are the folders of runs. [Engine.GC] removes those that crashes leave behind.
 func (e *Engine) RunDirs() RunDirs { return e.store.RunDirs() }
 
 // SurfaceRecords remember which files surfaces have put into folders of the user's; see

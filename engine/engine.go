@@ -55,10 +55,10 @@ type Options struct {
 	// PluginAccess says what all other plugins may do; nil = what the user has granted.
 	// [host.GrantAll] is for programs that bring their own plugins.
 	PluginAccess func(context.Context, host.Plugin) (host.Grant, error)
-	// PluginAudit is told of every request of a plugin when it has ended; nil = the audit
-	// in StateDir. Calls may overlap.
+	// PluginAudit receives every request of a plugin when it has ended; nil = the audit in
+	// StateDir. Calls may overlap.
 	PluginAudit func(host.Audit)
-	// Version is that of this program, to tell a plugin that needs a newer one.
+	// Version is the version of this program, which plugins can require.
 	Version string
 
 	// Trust is asked to confirm the effects of an experiment file that reach beyond its

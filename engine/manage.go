@@ -9,7 +9,7 @@ import (
 )
 
 // Info is what is known of a sandbox. Its Environment has the keys of the sandbox, so only
-// [Engine.Show] and [Sandbox.Info] tell it, as they tell the states of its services.
+// [Engine.Show] and [Sandbox.Info] return it, with the states of its services.
 type Info = inventory.Info
 
 // Lease is until when a sandbox lives.
@@ -33,16 +33,15 @@ func (e *Engine) Open(ctx context.Context, ref string) (*Sandbox, error) {
 	return e.sandbox(m), nil
 }
 
-// Sandboxes lists all sandboxes, the oldest first. Native providers are asked how
-// theirs are; those of plugins only with refresh, and otherwise shown as they
-// were last seen. The error tells which provider could not be asked; the list is
-// returned nevertheless.
+// Sandboxes lists all sandboxes, the oldest first. It asks native providers for the states of
+// theirs. It asks plugins only with refresh, and otherwise returns the states that were last
+// seen. The error names providers that could not be asked; the list is valid nevertheless.
 func (e *Engine) Sandboxes(ctx context.Context, refresh bool) ([]Info, error) {
 	return e.inventory.List(ctx, refresh)
 }
 
-// Show tells everything about one sandbox, also one that has ended. A live one is
-// asked itself about its lease and services.
+// Show returns everything about one sandbox, also one that has ended. It asks a live sandbox
+// for its lease and services.
 func (e *Engine) Show(ctx context.Context, ref string) (Info, error) {
 	return e.inventory.Show(ctx, ref)
 }
@@ -52,25 +51,24 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 	return e.inventory.Terminate(ctx, ref)
 }
 
-// EndOverdue ends the rented machines that have not ended by themselves at the end that was
-// set for them, and tells which. Machines of this computer have a program that does it.
+// EndOverdue ends rented machines that still run after their time limit, and returns them.
+// Machines of this computer have a program that does it.
 func (e *Engine) EndOverdue(ctx context.Context) ([]Info, error) { return e.inventory.EndOverdue(ctx) }
 
 // PruneOptions say what [Engine.Prune] removes.
 type PruneOptions = cachegc.Options
 
-// GC ends sandboxes whose time is over and removes what
-// crashes left behind: of the providers in the ledger and of this computer, or of
-// the named providers only, whether the ledger knows them or not. What failed for
-// one sandbox or provider is in the report.
+// GC ends sandboxes whose time is over and removes what crashes left behind: of the providers
+// in the ledger and of this computer, or of the named providers only, whether the ledger
+// knows them or not. The report has the failures of single sandboxes and providers.
 func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport, error) {
 	return e.cleaner.GC(ctx, providers...)
 }
 
-// Prune removes what starts have made on this computer and nobody has used for long:
-// layers of packages and repositories, unpacked images, saved systems, blinded copies of
-// models. What a sandbox, a snapshot or another of them needs stays. It tells what it has
-// removed, or would remove, also beside an error.
+// Prune removes cache entries that starts have made on this computer and nobody has used for
+// long: layers of packages and repositories, unpacked images, saved systems, blinded copies
+// of models. Entries that a sandbox, a snapshot or another entry needs stay. It returns the
+// entries that it has removed, or would remove, even with an error.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) ([]machine.GCItem, error) {
 	return e.cleaner.Prune(ctx, o)
 }

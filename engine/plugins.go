@@ -34,10 +34,10 @@ func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {
 	return e.plugins.CheckProviders(ctx, names...)
 }
 
-// Offers asks providers what can be had now, cheapest first. Without names it
-// asks all that are installed, and this computer, unless the question is about regions. The error tells which could not be asked, or which
-// name nobody has; the offers of the others are returned nevertheless. See
-// [OfferQueries].
+// Offers asks providers for available machines, cheapest first. Without names it asks all
+// installed providers, and this computer, unless the query names regions. The error names
+// providers that could not be asked, and unknown names; the offers of the others are valid
+// nevertheless. See [OfferQueries].
 func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.OfferQuery, progress Progress) ([]ProviderOffer, error) {
 	providers = e.plugins.Asked(ctx, providers, queries)
 	e.plugins.Announce(ctx, providers, e.reporter(progress))

@@ -41,9 +41,9 @@ func (s *Sandbox) Runtime() *client.Client { return s.session.Client }
 // Info is what is known of the sandbox now.
 func (s *Sandbox) Info(ctx context.Context) (Info, error) { return s.engine.Show(ctx, s.session.ID) }
 
-// Exec runs a command and streams its output as it comes. A nil stdin is empty.
-// A command that fails is no error: see [protocol.Process.ExitCode]. When ctx ends,
-// the command and everything it started are killed.
+// Exec runs a command and streams its output as it comes. A nil stdin is empty. A command
+// that fails is not an error: see [protocol.Process.ExitCode]. When ctx ends, the command and
+// everything it started are killed.
 func (s *Sandbox) Exec(ctx context.Context, spec protocol.ProcessSpec, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
 	return s.session.Exec(ctx, spec, stdin, stdout, stderr)
 }
@@ -75,9 +75,9 @@ func (s *Sandbox) List(ctx context.Context, path string) ([]protocol.Entry, erro
 	return s.files.List(ctx, path)
 }
 
-// Watch tells what happens in a folder of the sandbox, with recursive also in all below
-// it, until ctx ends or the caller has enough; see [client.Files.Watch]. The first
-// event is [protocol.WatchReady]: what is changed from then on is told.
+// Watch yields the changes in a folder of the sandbox, with recursive also in all folders
+// below it, until ctx ends or the caller stops; see [client.Files.Watch]. The first event is
+// [protocol.WatchReady]: Watch yields every change after it.
 func (s *Sandbox) Watch(ctx context.Context, path string, recursive bool) iter.Seq2[protocol.WatchEvent, error] {
 	return s.files.Watch(ctx, path, recursive)
 }

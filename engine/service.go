@@ -31,10 +31,10 @@ func servicesOf(s *Sandbox) service.Host {
 	}
 }
 
-// Serve loads an interface in a worker of its own and returns when its functions
-// can be called. Serving a name again replaces it once the new version has
-// loaded; connections made for the old one go on working. An interface that does
-// not load is a [*service.LoadError] with the user's own traceback.
+// Serve loads an interface in a worker of its own and returns when its functions can be
+// called. Serving a name again replaces it once the new version has loaded; connections made
+// for the old one continue to work. An interface that does not load is a [*service.LoadError]
+// with the user's own traceback.
 func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 	return servicesOf(s).Serve(ctx, o)
 }

@@ -44,14 +44,14 @@ func (s *Sandbox) Page(_ context.Context, name string) (Page, error) { return s.
 func (s *Sandbox) Notebook(context.Context) (*notebook.Client, error) { return s.session.Notebook() }
 
 // JupyterDialer is [Sandbox.Dialer] of Jupyter's port. Once Jupyter has ended for good, it
-// connects to nobody else there: who does would be sent the token.
+// does not connect to another program there, which would otherwise receive the token.
 func (s *Sandbox) JupyterDialer(port int) func(context.Context) (net.Conn, error) {
 	return s.session.JupyterDialer(port)
 }
 
-// Prompt is what an agent is told of the sandbox: its libraries, models and the way to
-// use it; of one that it may not use as a whole only the libraries. Empty where there is
-// nothing to tell.
+// Prompt describes the sandbox to an agent: its libraries, its models and how to use it. For
+// an agent that may only call functions, it has only the libraries. It is empty if there is
+// nothing to describe.
 func (s *Sandbox) Prompt(context.Context) (string, error) {
 	_, state, err := s.session.State()
 	return state.Prompt, err
@@ -63,7 +63,7 @@ func (s *Sandbox) Shell(ctx context.Context, name string) (client.Session, error
 	return s.session.Shell(ctx, name)
 }
 
-// EndShell revokes the key of a session. What it has started goes on.
+// EndShell revokes the key of a session. Processes that it has started continue.
 func (s *Sandbox) EndShell(ctx context.Context, name string) error {
 	return s.session.EndShell(ctx, name)
 }
@@ -81,7 +81,7 @@ func (s *Sandbox) NewSession(ctx context.Context, o SessionOptions) (newsession.
 	return newsession.Host{Session: s.session, Records: records, Report: s.engine.reporter(o.Progress)}.New(ctx, o)
 }
 
-// EndSession ends a session of [Sandbox.NewSession]. What it has started goes on.
+// EndSession ends a session of [Sandbox.NewSession]. Processes that it has started continue.
 func (s *Sandbox) EndSession(ctx context.Context, name string) error {
 	return newsession.Host{Session: s.session}.End(ctx, name)
 }

@@ -39,17 +39,17 @@ func (e *Engine) SignSnapshot(ctx context.Context, ref string) (snapshot.Snapsho
 	return signed, as(KindInternal, err)
 }
 
-// Snapshot saves the file system of a running sandbox at its provider. The result is
-// what `image: {snapshot: …}` of an experiment starts from, at the same provider; it
-// outlives the sandbox. What processes have in memory is not part of it.
+// Snapshot saves the file system of a running sandbox at its provider. The result is a value
+// for `image: {snapshot: …}` of an experiment at the same provider; it outlives the sandbox.
+// It does not include the memory of processes.
 func (e *Engine) Snapshot(ctx context.Context, ref string, progress Progress) (string, error) {
 	return e.inventory.SaveImage(ctx, ref, e.reporter(progress))
 }
 
-// Fork makes n new sandboxes that go on where a running one is, with its processes and
-// their memory, its files and its services: variables and loaded models are as they were.
-// Keys, ports, end, random numbers and names of calls are each copy's own, and calls that
-// ran end there as interrupted. The original stands still while it is saved, and goes on.
+// Fork makes n copies of a running sandbox, with its processes and their memory, its files
+// and its services: variables and loaded models are as they were. Each copy has its own keys,
+// ports, lease, random numbers and names of calls, and calls that ran end there as
+// interrupted. The original pauses while it is saved, and continues.
 //
 // It must be a sandbox of this computer in isolation gvisor, with a network of its own and
 // no GPU; [KindUnsupported] otherwise. If some copies fail, the others are returned with

@@ -17,8 +17,8 @@ type CheckOptions = start.CheckOptions
 // UpOptions say how a sandbox is made.
 type UpOptions = start.Options
 
-// Check finds everything that would stop the experiment, before anything is
-// rented. What it finds is in the report; see [preflight.Report.Err].
+// Check finds everything that would stop the experiment, before anything is rented. The
+// report has its findings; see [preflight.Report.Err].
 func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
 	return e.starter.Check(ctx, exp, o)
 }

@@ -15,8 +15,8 @@ func (e *Engine) Confirm(ctx context.Context, effects trust.Effects) error {
 	return e.guard.Confirm(ctx, effects)
 }
 
-// ConfirmReplay is [Engine.Confirm] for the agent of an experiment alone, in the isolation
-// of that kind. What has run before needs no confirmation.
+// ConfirmReplay is [Engine.Confirm] for the agent of an experiment alone, in the isolation of
+// that kind. An agent that has run before needs no confirmation.
 func (e *Engine) ConfirmReplay(ctx context.Context, exp *experiment.Experiment, kind string) error {
 	return e.guard.ConfirmReplay(ctx, exp, kind)
 }
@@ -30,8 +30,8 @@ func (e *Engine) RememberRecord(digest, path string) error {
 	return e.guard.RememberRecord(digest, path)
 }
 
-// Signers are who may sign the snapshots of processes that this user restores. The user's
-// key is made if there is none yet.
+// Signers are the signers whose snapshots of processes this user restores. Seer makes the
+// user's key if it does not exist.
 func (e *Engine) Signers(ctx context.Context) (trust.Signers, error) { return e.guard.Signers(ctx) }
 
 // TrustSigner trusts the snapshots that a key signs, or no longer does so. The fingerprint

@@ -180,19 +180,19 @@ type Opened struct {
 	Stream int64 `json:"stream"`
 }
 
-// EventKind says what an [Event] tells.
+// EventKind is the kind of an [Event].
 type EventKind string
 
 // The kinds of [Event].
 const (
 	EventHead   EventKind = "head"   // Status (HTTP) and Headers
 	EventData   EventKind = "data"   // payload: a piece of the body, or one gRPC message
-	EventRoom   EventKind = "room"   // after SendFull: sending may go on
+	EventRoom   EventKind = "room"   // after SendFull: the guest may send again
 	EventEnd    EventKind = "end"    // the last of a stream
 	EventCancel EventKind = "cancel" // of no stream: the engine has given up; come to an end within [CancelGraceSeconds]
 )
 
-// CancelGraceSeconds is how long a guest may go on after [EventCancel].
+// CancelGraceSeconds is how long a guest may run after [EventCancel].
 const CancelGraceSeconds = 2
 
 // Event is something that happened to a stream.
@@ -202,7 +202,7 @@ type Event struct {
 	Size    int                 `json:"n,omitempty"`       // bytes of payload
 	Status  int                 `json:"status,omitempty"`  // of HTTP
 	Headers map[string][]string `json:"headers,omitempty"` // EventHead: headers; EventEnd of gRPC: trailers
-	Error   *Error              `json:"error,omitempty"`   // EventEnd: the host refused or could not go on; no answer came
+	Error   *Error              `json:"error,omitempty"`   // EventEnd: the host refused or failed; no answer came
 
 	// EventEnd of gRPC that was answered. With details the payload is the whole
 	// google.rpc.Status.

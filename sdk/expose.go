@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 )
 
-// Exposer turns a served interface into what an agent is given. It is pure: the
-// same request gives the same surface, and it gets no token. Where a surface
-// must point at the connection, it uses the placeholders below and the engine
-// fills them in.
+// Exposer turns a served interface into a surface for an agent. It is pure: the same request
+// gives the same surface, and it gets no token. If a surface must point at the connection, it
+// uses the placeholders below, and the engine replaces them.
 type Exposer interface {
 	Expose(ctx context.Context, req ExposeRequest) (Surface, error)
 }

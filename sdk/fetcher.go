@@ -31,17 +31,17 @@ type ResolvedModel struct {
 	Name     string      `json:"name"`     // canonical name
 	Revision string      `json:"revision"` // immutable
 	Files    []ModelFile `json:"files"`
-	// Omitted are files that the fetcher leaves out unless the user's patterns ask for
-	// them, such as copies of the weights in other formats. The user is told.
+	// Omitted are files that the fetcher leaves out unless the user's patterns ask for them,
+	// such as copies of the weights in other formats. The engine reports them to the user.
 	Omitted []ModelFile `json:"omitted,omitempty"`
 	License string      `json:"license,omitempty"` // as the source names it
 	Gate    string      `json:"gate,omitempty"`    // how access is restricted, as the source names it; empty = it is not
 
 	// Base is an address that ends with a slash. Anybody can read each file at Base and the
-	// escaped path of the file. Locate then need not be asked of each file. Empty = there is
-	// none.
+	// escaped path of the file. Then Locate need not be called for each file. Empty means
+	// that the source has none.
 	Base string `json:"base,omitempty"`
-	// Probe tells without the fetcher that Revision is still the one that was asked for.
+	// Probe lets the engine check without the fetcher that Revision is still current.
 	Probe Probe `json:"probe,omitzero"`
 }
 

@@ -24,7 +24,7 @@ const DefaultForGPU = "gpu"
 // ManifestSection is the name of the Wasm custom section with the manifest.
 const ManifestSection = "seer.manifest"
 
-// Permissions is what a plugin asks for. What is not listed is denied.
+// Permissions lists what a plugin asks for. The host denies everything else.
 //
 // A destination, wherever one is named, is an origin, https://host[:port], or
 // {setting}: the value of one of the plugin's [Setting]s. Addresses of private
@@ -128,10 +128,10 @@ type Setting struct {
 	Default string   `json:"default,omitempty" yaml:"default,omitempty"`
 }
 
-// Secret is a credential of the user's that the host adds to requests. The plugin
-// never sees it. Values come from the environment, a .env file beside the experiment,
-// or the profile. Where there is none, a request that needs it fails as [Unauthorized]
-// with Doc, unless the secret is Optional.
+// Secret is a credential of the user's that the host adds to requests. The plugin never sees
+// it. Values come from the environment, a .env file beside the experiment, or the profile.
+// Without a value, a request that needs it fails as [Unauthorized] with Doc, unless the
+// secret is Optional.
 type Secret struct {
 	Name     string    `json:"name" yaml:"name"`
 	Doc      string    `json:"doc" yaml:"doc"` // how to get one; shown when it is missing
@@ -141,17 +141,17 @@ type Secret struct {
 	Bind     []Binding `json:"bind" yaml:"bind"`
 }
 
-// Binding says where a credential goes, and that it goes nowhere else. What the
-// plugin itself puts there is replaced.
+// Binding names the only place to which the host sends a credential. The host replaces a
+// value that the plugin puts there.
 type Binding struct {
 	Destination string `json:"destination,omitempty" yaml:"destination,omitempty"` // of a capture with a URLField: leave empty
 	Header      string `json:"header" yaml:"header"`                               // of HTTP, or key of gRPC metadata
 	Format      string `json:"format,omitempty" yaml:"format,omitempty"`           // "Bearer {}"; default "{}"
 }
 
-// Capture is a credential that a backend gives in an answer to a gRPC call. The
-// host keeps it and puts a placeholder into the answer; where the plugin sends the
-// placeholder in a bound header, the host puts the credential in its place.
+// Capture is a credential that a backend gives in an answer to a gRPC call. The host keeps it
+// and puts a placeholder into the answer; if the plugin sends the placeholder in a bound
+// header, the host replaces it by the credential.
 type Capture struct {
 	Name     string `json:"name" yaml:"name"`
 	Method   string `json:"method" yaml:"method"`                           // /package.Service/Method

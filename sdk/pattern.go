@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Wants reports whether the patterns choose the file at path: one of Include matches it, or
-// there is none, and none of Exclude does. The patterns are those of Python's fnmatch, as the
-// clients of the Hugging Face Hub use them: * is any text and ? any character, a slash too;
-// [a-c] is one of these characters and [!a-c] none of them; a pattern that ends with a slash
-// is everything below that folder. Capitals count.
+// Wants reports whether the patterns choose the file at path: a pattern of Include matches
+// it, or Include is empty, and no pattern of Exclude matches it. The patterns are those of
+// Python's fnmatch, as the clients of the Hugging Face Hub use them: * is any text and ? any
+// character, a slash too; [a-c] is one of these characters and [!a-c] none of them; a pattern
+// that ends with a slash is everything below that folder. Capitals count.
 func (r ModelRef) Wants(path string) bool {
 	matches := func(pattern string) bool { return matchPattern(pattern, path) }
 	return (len(r.Include) == 0 || slices.ContainsFunc(r.Include, matches)) && !slices.ContainsFunc(r.Exclude, matches)

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// Provider rents machines and nothing else. What happens on a machine is the
-// runtime's: a provider only makes a machine run Spec.Command with Spec.Env and
-// makes Spec.Port of it reachable.
+// Provider rents machines and nothing else. A provider only makes a machine run Spec.Command
+// with Spec.Env and makes its Spec.Port reachable; the runtime does everything else on the
+// machine.
 //
 // Calls are short and may come from several goroutines at once. A cancelled
 // context ends a call early; the engine then repeats it or terminates.
@@ -21,11 +21,11 @@ type Provider interface {
 	// that the backend does not have.
 	Offers(ctx context.Context, q OfferQuery) ([]Offer, error)
 
-	// Create makes progress towards a machine for spec. The first call has a nil
-	// cursor; the engine repeats the call with the returned cursor until there is
-	// a handle. However often it is called with one spec.Key, there is at most one
-	// machine. NoCapacity means that the engine may try another choice. What the
-	// backend cannot do of spec is Unsupported, never left out.
+	// Create makes progress towards a machine for spec. The first call has a nil cursor; the
+	// engine repeats the call with the returned cursor until there is a handle. However often
+	// it is called with one spec.Key, there is at most one machine. NoCapacity means that the
+	// engine may try another choice. If the backend cannot do a part of spec, Create fails as
+	// Unsupported; it never ignores the part.
 	Create(ctx context.Context, spec MachineSpec, cursor json.RawMessage) (CreateStep, error)
 
 	// Observe reports the present state of the given handles in one go. A handle
@@ -51,7 +51,7 @@ type Snapshotter interface {
 	Snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (SnapshotStep, error)
 }
 
-// Accounter is implemented by a provider that can tell whose machines it sees.
+// Accounter is implemented by a provider that knows the owner of each machine that it lists.
 type Accounter interface {
 	// Account asks the backend. The error has the code unauthorized or unsupported where
 	// these credentials may not ask.
@@ -202,7 +202,7 @@ type MachineSpec struct {
 	Options        json.RawMessage   `json:"options,omitempty"`  // the user's provider_options, a JSON object
 }
 
-// Volume is a disk that outlives machines. It is made when there is none of the name.
+// Volume is a disk that outlives machines. The provider makes it if no volume has the name.
 type Volume struct {
 	Name     string `json:"name"`
 	Path     string `json:"path"` // absolute, in the machine

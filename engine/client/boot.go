@@ -18,8 +18,8 @@ type BootOptions struct {
 	// Go's names, such as linux and arm64.
 	Binary func(goos, goarch string) (path string, err error)
 
-	// Progress, where set, is told how many bytes of the runtime have been sent.
-	// It is not called when the machine has the runtime in its cache.
+	// Progress, if set, receives how many bytes of the runtime have been sent. It is not
+	// called if the machine has the runtime in its cache.
 	Progress func(sent, total int64)
 }
 

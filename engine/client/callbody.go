@@ -98,8 +98,8 @@ func (c *Calls) Get(ctx context.Context, service, id string) (protocol.Call, err
 	return protocol.Call{}, &protocol.CallError{Code: protocol.CallUnknown, Message: fmt.Sprintf("the service %s knows no call %s: it has never been made, or its answer is not kept any more", service, id)}
 }
 
-// Cancel ends a call wherever it is, and gives up the answer of one that has
-// ended. A call that nobody knows is no error.
+// Cancel ends a call that is queued or runs, and discards the answer of one that has ended.
+// An unknown call is not an error.
 func (c *Calls) Cancel(ctx context.Context, service, id string) error {
 	err := c.json(ctx, http.MethodDelete, callPath(service, id), nil, nil, nil)
 	if errors.Is(err, &protocol.Error{Code: protocol.NotFound}) || errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) {

@@ -20,7 +20,7 @@ type CallRequest struct {
 	Kwargs   map[string]any // the same
 	Body     *Body          // the arguments as they travel, instead of Args and Kwargs
 	ID       string         // the call's name: the same one never runs twice; default: made
-	Keep     bool           // the answer is kept for some time for whoever asks again, though it has arrived
+	Keep     bool           // the answer is kept for some time after it has arrived, for clients that ask again
 	protocol.CallOptions
 }
 
@@ -50,7 +50,7 @@ type Answer struct {
 // CallHandler hears of a call while it is followed. All its functions may be nil;
 // they are called one after the other, and the next event waits for them.
 type CallHandler struct {
-	// Queued is told how many calls go first, once that takes a while.
+	// Queued receives the number of calls before this one, if the wait takes a while.
 	Queued func(position int)
 	// Output gets what the function prints to stdout (1) or stderr (2), if the
 	// request asks for it with CallOptions.Output.
@@ -58,11 +58,11 @@ type CallHandler struct {
 	// Item gets what a generator yields. An error of it cancels the call, and is
 	// what the following ends with.
 	Item func(Body) error
-	// Result reads the body of the result, so that it need not be in memory. Where the
-	// connection breaks in the middle, it is called again, from the beginning.
+	// Result reads the body of the result, so that it need not be in memory. If the
+	// connection breaks in the middle, it is called again from the beginning.
 	Result func(tagged bool, size int64, body io.Reader) error
-	// Event is told the number of every event after it has been handled, so that a
-	// later Attach can go on behind it.
+	// Event receives the number of every event after it has been handled, so that a later
+	// Attach can continue after it.
 	Event func(n int)
 }
 
@@ -97,7 +97,7 @@ func (c *Calls) Call(ctx context.Context, service, fn string, args []any, kwargs
 	return plainBody(answer.Body)
 }
 
-// Items makes a call of a generator and yields its items as they come. Whoever stops
+// Items makes a call of a generator and yields its items as they come. A caller that stops
 // before the end cancels the call.
 func (c *Calls) Items(ctx context.Context, r CallRequest, on CallHandler) iter.Seq2[Body, error] {
 	return func(yield func(Body, error) bool) {
@@ -180,13 +180,13 @@ func (p *PendingCall) Wait(ctx context.Context) (Answer, error) {
 	}
 }
 
-// Cancel ends the call wherever it is; [PendingCall.Wait] then tells how it ended.
+// Cancel ends the call, queued or running; [PendingCall.Wait] then returns how it ended.
 func (p *PendingCall) Cancel(ctx context.Context) error {
 	return p.calls.Cancel(ctx, p.service, p.id)
 }
 
-// Leave ends the following without cancelling the call, which goes on for as long as
-// it lingers, or to its end if it is detached.
+// Leave stops following the call without cancelling it. The call continues for as long as it
+// lingers, or to its end if it is detached.
 func (p *PendingCall) Leave() {
 	p.leave(errLeft)
 	<-p.done

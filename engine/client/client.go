@@ -15,10 +15,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// Client talks to the runtime of one machine. What it may do is decided by its
-// token. It is safe for concurrent use and keeps its connections until Close.
-// Through a tunnel, which http:// and https:// mean, its connections survive being
-// cut; see package resumable.
+// Client talks to the runtime of one machine. Its token decides what it may do. It is safe
+// for concurrent use and keeps its connections until Close. Through a tunnel, which http://
+// and https:// mean, its connections survive being cut; see package resumable.
 //
 // Its own methods are about the machine as a whole. What is on the machine has clients of its
 // own, which cost nothing to make: [Client.Files], [Client.Processes], [Client.Services],
@@ -62,9 +61,8 @@ func (c *Client) Sessions() Sessions { return Sessions{c.transport} }
 // Downloads is the client of what the machine downloads by itself.
 func (c *Client) Downloads() Downloads { return Downloads{c.transport} }
 
-// Mend has f look after a machine at whose Unix socket nobody listens; where it reports
-// that somebody does again, the connection is tried once more. It is for before the first
-// request.
+// Mend sets f, which repairs a machine at whose Unix socket nobody listens. If f reports
+// success, the client connects once more. Call Mend before the first request.
 func (c *Client) Mend(f func(context.Context) bool) { c.mend = f }
 
 // Endpoint is where the client's runtime is.

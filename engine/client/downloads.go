@@ -15,8 +15,8 @@ import (
 type Downloads struct{ *transport }
 
 // Put begins a download under a name (1 to 100 letters, digits, _ . and -), and continues
-// what an earlier one has left in the folder. One of the same files that is under way goes on;
-// another one of the name is cancelled.
+// what an earlier one has left in the folder. A running download of the same files continues;
+// another one with that name is cancelled.
 func (c Downloads) Put(ctx context.Context, id string, spec protocol.DownloadSpec) error {
 	return c.json(ctx, http.MethodPut, downloadPath(id), nil, spec, nil)
 }
@@ -29,7 +29,7 @@ func (c Downloads) Wait(ctx context.Context, id string, most time.Duration) (pro
 	return d, c.json(ctx, http.MethodGet, downloadPath(id), q, nil, &d)
 }
 
-// Locate tells a download where one of its files is now.
+// Locate sends a download the current location of one of its files.
 func (c Downloads) Locate(ctx context.Context, id string, at protocol.DownloadLocation) error {
 	return c.json(ctx, http.MethodPut, downloadPath(id)+"/location", nil, at, nil)
 }

@@ -215,9 +215,9 @@ func renamer(ctx context.Context) func(string) string {
 type countedKey struct{}
 
 // Counted is a context in which [Files.Upload], [Files.Download], [Files.Write] and
-// [Files.Read] tell told of each piece of a file's content how many bytes it has, one
-// piece at a time: what was sent, or what has come. Of [Files.ReadTree],
-// [Files.WriteTree] and [Files.RestoreTree] it is the stream as it is.
+// [Files.Read] call told for each piece of a file's content how many bytes it has, one piece
+// at a time: what was sent, or what has come. Of [Files.ReadTree], [Files.WriteTree] and
+// [Files.RestoreTree] it is the stream as it is.
 func Counted(ctx context.Context, told func(bytes int64)) context.Context {
 	return context.WithValue(ctx, countedKey{}, told)
 }

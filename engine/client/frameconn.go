@@ -27,9 +27,9 @@ type FrameConn struct {
 	idle   *time.Timer
 }
 
-// Connect makes a connection of its own to the worker of a service: calls on
-// it take one hop less. Where the machine cannot hand one over, the error has
-// code [protocol.Unsupported]. ctx limits the making alone.
+// Connect makes a connection of its own to the worker of a service: calls on it take one hop
+// less. If the machine cannot hand one over, the error has code [protocol.Unsupported]. ctx
+// limits only the making.
 func (c *Calls) Connect(ctx context.Context, service string) (*FrameConn, error) {
 	conn, err := c.connect(ctx)
 	if err != nil {
@@ -73,8 +73,7 @@ func (c *Calls) upgrade(ctx context.Context, f *FrameConn, service string) error
 	return nil
 }
 
-// Close gives the connection up. A call that runs on it goes on for as long as it
-// lingers.
+// Close closes the connection. A call that runs on it continues for as long as it lingers.
 func (f *FrameConn) Close() error {
 	if f.idle != nil {
 		f.idle.Stop()
@@ -104,9 +103,9 @@ func (f *FrameConn) retire() {
 	f.Close()
 }
 
-// Call calls a function and reads its answer as JSON. It is made on this connection
-// alone: when that breaks, the error tells. When ctx ends, the call is cancelled and
-// the connection of no more use.
+// Call calls a function and reads its answer as JSON. It uses only this connection, and fails
+// if the connection breaks. When ctx ends, the call is cancelled and the connection is no
+// longer usable.
 func (f *FrameConn) Call(ctx context.Context, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
 	f.calls++
 	r := CallRequest{Function: fn, Args: args, Kwargs: kwargs, ID: callName(f.client, f.calls)}

@@ -25,8 +25,8 @@ func (s *JournalStream) Read(p []byte) (int, error) { return s.resp.Body.Read(p)
 // Close ends the stream.
 func (s *JournalStream) Close() error { return s.resp.Body.Close() }
 
-// Next is the segment to go on with, from its beginning, once Read has returned io.EOF;
-// 0 = this one goes on.
+// Next is the segment to continue with, from its beginning, once Read has returned io.EOF; 0
+// = this segment continues.
 func (s *JournalStream) Next() int {
 	n, _ := strconv.Atoi(s.resp.Trailer.Get(protocol.HeaderNext))
 	return n

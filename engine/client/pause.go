@@ -15,12 +15,11 @@ type Freeze struct {
 	body interface{ Close() error }
 }
 
-// Freeze has every process of the machine stand still and what is written be on disk, so
-// that its files can be copied. What would change files through the runtime waits. The
-// machine goes on by itself after [protocol.FreezeLimit], or when the caller is gone; ctx must
-// therefore live until [Freeze.Thaw]. [protocol.Conflict] means that it is frozen already, or that
-// a file is being written through the runtime for longer than 10 s. It takes the admin
-// token.
+// Freeze pauses every process of the machine and flushes files to disk, so that they can be
+// copied. Requests that would change files through the runtime wait. The machine continues by
+// itself after [protocol.FreezeLimit], or when the caller is gone; ctx must therefore live
+// until [Freeze.Thaw]. [protocol.Conflict] means that it is frozen already, or that a file is
+// being written through the runtime for longer than 10 s. It takes the admin token.
 func (c *Client) Freeze(ctx context.Context) (*Freeze, error) {
 	resp, err := c.do(ctx, http.MethodPost, "/v1/freeze", nil, nil)
 	if err != nil {
@@ -34,16 +33,16 @@ func (c *Client) Freeze(ctx context.Context) (*Freeze, error) {
 	return f, nil
 }
 
-// Thaw has the machine go on. It is [protocol.Conflict] when it has gone on before by itself: then
-// what was copied may not be consistent.
+// Thaw lets the machine continue. It fails as [protocol.Conflict] if the machine has already
+// continued by itself: then the copy may be inconsistent.
 func (f *Freeze) Thaw(ctx context.Context) error {
 	defer f.body.Close()
 	return f.c.json(ctx, http.MethodPost, "/v1/thaw", nil, nil, nil)
 }
 
-// Park has the machine close its socket and stand still: the answer comes before. When it
-// is parked, it makes the file park-ID in the folder of the socket, and waits there for
-// go-ID with a [protocol.Renewal]. It then listens again, and goes on after [Client.Thaw] or
+// Park has the machine close its socket and stand still: the answer comes before. When it is
+// parked, it makes the file park-ID in the folder of the socket, and waits there for go-ID
+// with a [protocol.Renewal]. It then listens again, and continues after [Client.Thaw] or
 // [protocol.ParkLimit]. A machine that has found neither file is a copy that nobody wanted,
 // and ends.
 //
@@ -55,8 +54,8 @@ func (c *Client) Park(ctx context.Context, req protocol.ParkRequest) (protocol.F
 	return f, c.json(ctx, http.MethodPost, "/v1/park", nil, req, &f)
 }
 
-// Thaw has a parked machine go on. [protocol.Conflict] means that it went on before by itself, so
-// that what was copied meanwhile may not be consistent.
+// Thaw lets a parked machine continue. [protocol.Conflict] means that the machine has already
+// continued by itself, so that the copy may be inconsistent.
 func (c *Client) Thaw(ctx context.Context) error {
 	return c.json(ctx, http.MethodPost, "/v1/thaw", nil, nil, nil)
 }

@@ -76,7 +76,7 @@ func (p *portConn) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// CloseWrite ends the stream to the port: who listens there reads its end.
+// CloseWrite ends the stream to the port: the program there reads its end.
 func (p *portConn) CloseWrite() error {
 	return p.Conn.(interface{ CloseWrite() error }).CloseWrite() // of a Unix socket or a link
 }

@@ -38,7 +38,7 @@ func (c Processes) List(ctx context.Context) ([]protocol.Process, error) {
 	return list.Processes, c.json(ctx, http.MethodGet, "/v1/processes", nil, nil, &list)
 }
 
-// Resize tells the terminal of a process its size.
+// Resize sets the size of the terminal of a process.
 func (c Processes) Resize(ctx context.Context, id string, rows, cols int) error {
 	return c.json(ctx, http.MethodPost, processPath(id)+"/resize", nil, map[string]int{"rows": rows, "cols": cols}, nil)
 }
@@ -54,9 +54,9 @@ func (c Processes) Delete(ctx context.Context, id string) error {
 	return c.json(ctx, http.MethodDelete, processPath(id), nil, nil, nil)
 }
 
-// WriteStdin sends data to a process. Offset is how many bytes were sent
-// before, so that a repeat is harmless; eof closes the stream after data. It
-// returns the offset to go on with.
+// WriteStdin sends data to a process. Offset is how many bytes were sent before, so that a
+// repeat is harmless; eof closes the stream after data. It returns the offset to continue
+// with.
 func (c Processes) WriteStdin(ctx context.Context, id string, offset int64, data []byte, eof bool) (int64, error) {
 	q := url.Values{"offset": {strconv.FormatInt(offset, 10)}}
 	if eof {
@@ -76,10 +76,9 @@ func (c Processes) WriteStdin(ctx context.Context, id string, offset int64, data
 	return answer.Offset, nil
 }
 
-// Output copies what a process has written from byte offset of its spool. With
-// follow it goes on until the process has ended; a cut connection is taken up
-// again where it was cut. It returns the offset to go on with, and the process
-// once its end was seen.
+// Output copies what a process has written from byte offset of its spool. With follow it
+// continues until the process has ended, and resumes after a cut connection. It returns the
+// offset to continue with, and the process if it has ended.
 func (c Processes) Output(ctx context.Context, id string, offset int64, follow bool, stdout, stderr io.Writer) (int64, *protocol.Process, error) {
 	return c.records(ctx, processPath(id)+"/output", offset, follow, stdout, stderr)
 }

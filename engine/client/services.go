@@ -64,16 +64,15 @@ func (c Services) Delete(ctx context.Context, name string) error {
 	return c.json(ctx, http.MethodDelete, servicePath(name), nil, nil, nil)
 }
 
-// Abandon gives up a generation that is still loading. What was served
-// before it stays.
+// Abandon gives up a generation that is still loading. The version that was served before
+// stays.
 func (c Services) Abandon(ctx context.Context, name string, generation int) error {
 	q := url.Values{"generation": {strconv.Itoa(generation)}}
 	return c.json(ctx, http.MethodDelete, servicePath(name), q, nil, nil)
 }
 
-// Logs copies what the worker of a service has printed, from byte offset
-// of its log. With follow it goes on until ctx ends. It returns the offset to go
-// on with.
+// Logs copies what the worker of a service has printed, from byte offset of its log. With
+// follow it continues until ctx ends. It returns the offset to continue with.
 func (c Services) Logs(ctx context.Context, name string, offset int64, follow bool, stdout, stderr io.Writer) (int64, error) {
 	next, _, err := c.records(ctx, servicePath(name)+"/logs", offset, follow, stdout, stderr)
 	return next, err

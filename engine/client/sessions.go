@@ -29,8 +29,8 @@ func (c Sessions) List(ctx context.Context) ([]protocol.SessionInfo, error) {
 	return list.Sessions, c.json(ctx, http.MethodGet, "/v1/sessions", nil, nil, &list)
 }
 
-// Delete revokes a session token; connections to ports and watches made with it
-// are closed. What it has started goes on. It takes the admin token.
+// Delete revokes a session token; connections to ports and watches made with it are closed.
+// Processes that it has started continue. It takes the admin token.
 func (c Sessions) Delete(ctx context.Context, id string) error {
 	return c.json(ctx, http.MethodDelete, sessionPath(id), nil, nil, nil)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// Submit makes a call that goes on with nobody waiting, and returns once the worker
-// says that it has it. [Calls.Attach] follows it, from anywhere. A connection that
-// breaks is made again, and the call, which has a name, not made twice.
+// Submit makes a call that continues while nobody waits, and returns when the worker has
+// confirmed it. [Calls.Attach] follows it, from anywhere. Submit reconnects after a broken
+// connection; because the call has a name, it never runs twice.
 func (c *Calls) Submit(ctx context.Context, r CallRequest) (protocol.Call, error) {
 	r.Detach = true
 	f, err := c.follower(r, CallHandler{})
@@ -23,9 +23,8 @@ func (c *Calls) Submit(ctx context.Context, r CallRequest) (protocol.Call, error
 	return f.detach(ctx)
 }
 
-// Detach has the call go on to its end with nobody waiting, as if it had been made with
-// [Calls.Submit], and returns once the worker has noted that. For a call that has ended it
-// does nothing.
+// Detach lets the call run to its end while nobody waits, as after [Calls.Submit], and
+// returns when the worker has recorded that. For a call that has ended it does nothing.
 func (p *PendingCall) Detach(ctx context.Context) error {
 	f := &follower{
 		c: p.calls, service: p.service, next: noEvents,

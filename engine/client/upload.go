@@ -54,10 +54,10 @@ func openSoon(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// WriteOpen is [Files.Write] of a file from where it stands, with its mode. One that
-// grows meanwhile is stored as long as it was; one that becomes shorter is an error, and
-// nothing is stored. What is no plain file, or has no size though it has content, as in
-// /proc, is stored until it ends.
+// WriteOpen is [Files.Write] of a file from where it stands, with its mode. A file that grows
+// meanwhile is stored with its first length. A file that becomes shorter is an error, and
+// nothing is stored. A file that is not plain, or has content but no size, as in /proc, is
+// stored until it ends.
 func (c Files) WriteOpen(ctx context.Context, path string, f fs.File) error {
 	info, err := f.Stat()
 	if err != nil {

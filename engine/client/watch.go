@@ -12,10 +12,10 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// Watch tells what happens to a path, in a folder, or with recursive in everything below
-// it, until ctx ends or the caller has enough. The first event is [protocol.WatchReady]. After a
-// cut it goes on, with [protocol.WatchLost]. What is made in a folder that is new itself may be
-// told twice. An error is the last that is yielded.
+// Watch yields the changes of a path, in a folder, or with recursive in everything below it,
+// until ctx ends or the caller stops. The first event is [protocol.WatchReady]. After a cut
+// it continues, with [protocol.WatchLost]. It may yield a file in a new folder twice. An
+// error is the last item.
 //
 // Symlinks are not followed. A recursive watch of more than 10,000 folders is [protocol.Invalid].
 func (c Files) Watch(ctx context.Context, path string, recursive bool) iter.Seq2[protocol.WatchEvent, error] {

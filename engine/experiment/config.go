@@ -42,8 +42,8 @@ func plainConfig(v any) any {
 	return v
 }
 
-// FromConfig is the experiment of [Experiment.Config]. What that does not have, such as the
-// place of the file, is not known: local paths mean nothing.
+// FromConfig is the experiment of [Experiment.Config]. Facts that the configuration lacks,
+// such as the place of the file, stay unknown, so local paths mean nothing.
 func FromConfig(config json.RawMessage) (*Experiment, error) {
 	var built struct{ Sandbox json.RawMessage }
 	if err := json.Unmarshal(config, &built); err != nil {

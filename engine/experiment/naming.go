@@ -46,9 +46,9 @@ func validScheme(word string) bool {
 	return word != ""
 }
 
-// ParseModel reads a name as an entry of sandbox.models, and finds its source. A dataset of the
-// Hub is datasets/org/name. Only Name, Source and, of a folder, Path as it is written are set.
-// A name that is none is an [*Error] without a place.
+// ParseModel reads a name as an entry of sandbox.models, and finds its source. A dataset of
+// the Hub is datasets/org/name. Only Name, Source and, of a folder, Path as it is written are
+// set. An invalid name is an [*Error] without a place.
 func ParseModel(name string) (Model, error) {
 	m := Model{Name: name}
 	m.Source, m.Path = sourceOf(name)

@@ -44,8 +44,8 @@ func (m marks) find(path string) (mark, string) {
 	}
 }
 
-// Position says where the field at a dotted path such as sandbox.models.0 was
-// written; where it was left out, the place of what surrounds it.
+// Position says where the field at a dotted path such as sandbox.models.0 was written; if the
+// field is missing, the place of its parent.
 func (e *Experiment) Position(path string) Position {
 	m, name := e.marks.find(path)
 	return Position{File: e.shown, Line: m.line, Column: m.column, Set: m.set, Path: name}

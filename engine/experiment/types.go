@@ -82,8 +82,7 @@ func (s Sandbox) Options(provider string) json.RawMessage {
 	return text
 }
 
-// Volume is a disk that outlives sandboxes. It is made when there is none of the
-// name.
+// Volume is a disk that outlives sandboxes. The provider makes it if no volume has the name.
 type Volume struct {
 	Name     string
 	Path     string // absolute, in the sandbox

@@ -28,8 +28,8 @@ type AgentOptions struct {
 }
 
 // Agent runs an agent and returns its exit code when it and everything that it started have
-// ended. An agent that ran and failed is no error. When ctx ends, the agent is asked to stop
-// first. What it made is in the folder.
+// ended. An agent that ran and failed is not an error. When ctx ends, Agent first asks the
+// agent to stop. Its results are in the folder.
 func Agent(ctx context.Context, e *engine.Engine, o AgentOptions) (code int, err error) {
 	exp := &experiment.Experiment{Name: "agent", Agent: o.Agent, Workspace: experiment.Workspace{Dir: o.Dir}}
 	r := newRunner(e, exp, Options{Progress: o.Progress, Grace: o.Grace})

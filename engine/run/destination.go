@@ -157,7 +157,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close tells what is missing.
+// Close reports missing output.
 func (l *logFile) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

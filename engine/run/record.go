@@ -39,7 +39,7 @@ type runRecord struct {
 	ExitCode   *int            `json:"exit_code,omitempty"` // of an agent that ended by itself
 	Error      string          `json:"error,omitempty"`
 	Services   []serviceRecord `json:"services"`
-	Calls      string          `json:"calls,omitempty"` // digest of the record of calls; empty = there is none
+	Calls      string          `json:"calls,omitempty"` // digest of the record of calls; empty = no record
 	// HiddenNames are the places where names of hidden models were seen.
 	HiddenNames []HiddenName `json:"hidden_names,omitempty"`
 	// Models and datasets of the sandbox. Their files are in run.models.json.

@@ -44,7 +44,7 @@ type Options struct {
 	Seer           string        // path of the seer program, for agents that use MCP; empty = those surfaces are refused
 	Grace          time.Duration // between asking the agent to stop and killing it; default 10 seconds
 	// Isolation replaces agent.isolation of the experiment in a replay. Empty = the
-	// experiment's own, but never none: only whoever replays may choose that.
+	// experiment's own, but never none: only the caller may choose none.
 	Isolation string
 
 	unguarded bool // of tests: a replay runs whatever the experiment says, modes stay, and hidden names are not searched
@@ -65,13 +65,13 @@ type Result struct {
 	Duration    time.Duration `json:"-"`
 	Seconds     float64       `json:"seconds"`
 	Cost        float64       `json:"cost"`             // USD, of the sandbox
-	Record      string        `json:"record,omitempty"` // folder of the record of calls; empty = there is none
+	Record      string        `json:"record,omitempty"` // folder of the record of calls; empty = no record
 }
 
-// Run runs the experiment's agent and returns when everything is over: the
-// outputs are collected and, unless it is to be kept, the sandbox has ended, also
-// when the agent or the run failed. When ctx ends, the agent is asked to stop
-// first. An agent that ran and failed is no error; see [Result.ExitCode].
+// Run runs the experiment's agent and returns when everything is over: the outputs are
+// collected and, unless it is to be kept, the sandbox has ended, also when the agent or the
+// run failed. When ctx ends, Run first asks the agent to stop. An agent that ran and failed
+// is not an error; see [Result.ExitCode].
 func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Options) (Result, error) {
 	if exp.Agent == nil {
 		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: remedy.For(

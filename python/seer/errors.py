@@ -1,4 +1,4 @@
-"""What can go wrong, by kind."""
+"""Errors of the package, by kind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ConfigError(Error, ValueError):
 
 
 class NotFoundError(Error, LookupError):
-    """There is no such sandbox, service, file or plugin."""
+    """The sandbox, service, file or plugin does not exist."""
 
 
 class ConflictError(Error):

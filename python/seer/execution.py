@@ -47,7 +47,7 @@ class Session:
         self.name = made["name"]  #: unique in the sandbox
         self.sandbox = sandbox
         self.workspace_dir = workspace_dir  #: folder of this computer in which the agent's program starts
-        self.prompt = made["prompt"]  #: what an agent is told
+        self.prompt = made["prompt"]  #: text for the agent's prompt
         self.mcp_config: dict[str, Any] = dict(made.get("mcp_servers") or {})  #: as in mcpServers
         self.env: dict[str, str] = dict(made.get("env") or {})  #: variables of the agent's program
         self._key_file = made.get("key_file", "")

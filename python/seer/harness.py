@@ -35,7 +35,7 @@ _LAST_WORDS = 20  # lines of standard error that an AgentError has
 
 @dataclass(frozen=True)
 class AgentMessage:
-    """Something that an agent said, or that happened to it.
+    """A message of an agent, or an event of its run.
 
     ``type`` is ``agent_message_chunk`` for what the agent says, by the name of the Agent Client
     Protocol, and otherwise the type of an event of Seer, such as ``agent.started``,
@@ -66,14 +66,14 @@ async def run_agent(
 ) -> AsyncIterator[AgentMessage]:
     """Runs an agent, and yields its messages until it ends.
 
-    ``task`` and ``prompt`` say what is to be done, ``prompts`` what else the agent is told, such
-    as ``scoped.serve(…, expose_as="prompt")``. ``mcp_servers`` and ``mcp_config`` add to the
-    servers of the session. Other keywords are fields of ``agent`` in an experiment, such as
+    ``task`` and ``prompt`` describe the task. ``prompts`` are further texts for the agent, such as
+    ``scoped.serve(…, expose_as="prompt")``. ``mcp_servers`` and ``mcp_config`` add to the servers
+    of the session. Other keywords are fields of ``agent`` in an experiment, such as
     ``network="open"`` or ``memory="8GB"``.
 
     The agent is confined: it has the session's folder, and reaches the session's sandboxes. When
-    the generator is closed or cancelled, the agent is asked to stop. One that fails is an
-    AgentError after its last message.
+    you close or cancel the generator, Seer asks the agent to stop. If the agent fails, the
+    generator raises an AgentError after the last message.
     """
     command = _command(provider, kwargs)
     used = session if session is not None else sessions.current()

@@ -1,4 +1,4 @@
-"""What an agent finds: libraries, skills and files.
+"""The workspace of an agent: libraries, skills and files.
 
     workspace = Workspace(
         libraries=[Library.from_file("helpers.py"), scoped.serve("interface.py")],
@@ -28,14 +28,14 @@ __all__ = ["Library", "Skill", "Workspace"]
 class Library:
     """A module that an agent imports.
 
-    ``Library(path)`` is a Python file, a package folder, or a skill folder with code. ``docs`` is
-    what the agent is told of it: without that, it is what the code says.
+    ``Library(path)`` is a Python file, a package folder, or a skill folder with code. ``docs``
+    describes it in the agent's prompt; the default is the documentation in the code.
     """
 
     _served = ""  # by which sandbox
 
     def __init__(self, path: PathLike, name: Optional[str] = None, docs: Optional[str] = None):
-        """``name`` is that of the module. Without one, the path has it."""
+        """``name`` is the name of the module; the default is that of the path."""
         self._source: Literal["", "file", "directory", "skill", "code"] = ""
         self._path, self._code, self._docs = os.fspath(path), "", docs
         self.name = name  #: of the module, where it is not that of the path
@@ -54,8 +54,8 @@ class Library:
 
     @classmethod
     def from_skill_dir(cls, path: PathLike, docs: Optional[str] = None) -> Library:
-        """The code of a skill: its ``code.py``, or the Python files of its ``scripts``. What the
-        agent is told is the text of ``SKILL.md``."""
+        """The code of a skill: its ``code.py``, or the Python files of its ``scripts``. The text of
+        ``SKILL.md`` describes it in the agent's prompt."""
         return cls._from("skill", path, None, docs)
 
     @classmethod
@@ -97,7 +97,7 @@ class Skill:
 @_checked
 @dataclass
 class Workspace:
-    """What a session brings. The engine checks it, and a ConfigError has all mistakes.
+    """The contents of a session. The engine checks it, and a ConfigError lists all mistakes.
 
     Libraries and files are in the folder where the agent works: in that of the sandbox of a
     notebook or shell, or in ``workspace_dir`` of a local session. Skills are always there.

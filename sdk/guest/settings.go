@@ -7,8 +7,8 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Settings returns the values of the settings that the manifest names. What the user
-// has not set has its default, which may be empty.
+// Settings returns the values of the settings that the manifest names. A setting that the
+// user has not set has its default, which may be empty.
 func Settings() (map[string]string, error) {
 	var values map[string]string
 	if err := ask(settings, []byte("{}"), &values); err != nil {

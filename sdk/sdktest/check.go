@@ -41,8 +41,8 @@ func (c Check) Run(ctx context.Context) (r Result) {
 	return r
 }
 
-// RunChecks tries all of them and tells each result as it comes; tell may be nil. When
-// ctx ends, those that are left are skipped, but what was rented is ended.
+// RunChecks runs all checks and passes each result to tell as it comes; tell may be nil. When
+// ctx ends, it skips the remaining checks, but ends every rented machine.
 func RunChecks(ctx context.Context, checks []Check, tell func(Result)) []Result {
 	results := make([]Result, 0, len(checks))
 	for _, c := range checks {

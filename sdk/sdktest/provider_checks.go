@@ -78,8 +78,8 @@ type ProviderKit struct {
 	// Secrets are credentials that the provider itself holds. They may be shown nowhere.
 	Secrets []string
 
-	// Query finds machines to rent, by the IDs of what Offers gives: the cheapest, and once the
-	// dearest. Where every machine has a GPU, it is for *. Options are in it.
+	// Query finds machines to rent, by the IDs of what Offers gives: the cheapest, and once
+	// the dearest. If every machine has a GPU, it is for *. Options are in it.
 	Query sdk.OfferQuery
 	// Spec changes what is rented, for a backend that insists on something.
 	Spec func(*sdk.MachineSpec)
@@ -89,8 +89,8 @@ type ProviderKit struct {
 	// PerHandle says why Observe makes a request for each handle. Empty: it does not.
 	PerHandle string
 
-	// Machines tells what the simulator has got, live or not. Optional: with it, the kit
-	// looks behind the provider's back.
+	// Machines lists the machines of the simulator, live or not. Optional: with it, the kit
+	// checks the provider's answers against the simulator.
 	Machines func() []Machine
 	// SoldOut takes all machines of the simulator away until restore is called. Optional.
 	SoldOut func() (restore func())

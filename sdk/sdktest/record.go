@@ -51,9 +51,9 @@ type Recorder struct {
 // maxRecorded is the largest body that is recorded.
 const maxRecorded = 8 << 20
 
-// Record makes a recorder before next. What is in secrets is taken out of everything,
-// also where it is encoded; so are the usual headers with credentials, and those that
-// are named. The folder is made; recordings in it are an error, so that none is mixed up.
+// Record makes a recorder before next. It removes the secrets from everything, also in
+// encoded form, and the usual headers with credentials and the named ones. The folder is
+// made; recordings in it are an error, so that none is mixed up.
 func Record(dir string, next http.RoundTripper, secrets []string, headers ...string) (*Recorder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// World is the network that an implementation is tried in: an [http.RoundTripper]
-// in front of a backend, which counts requests and can be told to go wrong. It is
-// safe for concurrent use.
+// World is the network in which an implementation is tested: an [http.RoundTripper] in front
+// of a backend that counts requests and injects faults. It is safe for concurrent use.
 type World struct {
 	backend http.RoundTripper
 

@@ -91,7 +91,7 @@ class RepoConfig:
 @_checked
 @dataclass
 class ImageConfig:
-    """What the sandbox starts from."""
+    """The image from which the sandbox starts."""
 
     base: Optional[str] = None  #: name of an image in a registry
     snapshot: Optional[str] = None  #: reference of a saved system
@@ -113,7 +113,7 @@ class VolumeConfig:
 @_checked
 @dataclass
 class SandboxConfig:
-    """A sandbox: its machine, and what is put into it.
+    """A sandbox: its machine and its contents.
 
     ``gpu=None`` is a machine without a GPU. Without ``provider``, the sandbox is on this computer
     if that has the GPU or none is wanted, and else at the default cloud.

@@ -1,4 +1,4 @@
-"""What methods of a sandbox return."""
+"""Results of the methods of a sandbox."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..errors import Error
 
 @dataclass(frozen=True)
 class ExecResult:
-    """How a command ended. A command that fails is no exception, unless check was asked for."""
+    """The result of a command. A command that fails raises an exception only with ``check``."""
 
-    exit_code: int  #: 128 and its number for a signal
+    exit_code: int  #: 128 plus the number of a signal
     stdout: str
     stderr: str
-    truncated: bool = False  #: there was more output than is kept (10 MiB each)
+    truncated: bool = False  #: the output exceeded the limit (10 MiB each)
     timed_out: bool = False
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ class ServedLibrary(Library):
         super().__init__(path / name, name, prompt)
         self.path = path  #: folder that has the module
         self.functions = functions
-        self.prompt = prompt  #: what an agent is told
+        self.prompt = prompt  #: text for the agent's prompt
         self._module, self._served = name, sandbox
 
     @property
@@ -70,7 +70,7 @@ class ScopedSandbox(Sandbox):
         self, file: Union[str, Path], expose_as: str = "library", name: Optional[str] = None,
         options: Optional[dict[str, Any]] = None,
     ) -> Any:
-        """Loads a file in the sandbox, and returns what an agent needs to call its functions.
+        """Loads a file in the sandbox and serves its functions to an agent.
 
         ``name`` defaults to the stem of the file. By the mode, the result is a
         ServedLibrary (``library``), a dictionary of servers for ``mcpServers`` (``mcp``), the text of the prompt
