@@ -22,9 +22,9 @@ func newConfigCheck(a app) *cobra.Command {
 		Use:   "check FILE",
 		Short: "Find every mistake in an experiment",
 		Long: `Check an experiment for unknown keys, wrong types, missing files, models and secrets,
-and isolation that this computer lacks. Seer reports all mistakes at once, with file
-and line. This command starts nothing and uses no network; seer plan also asks the
-providers and the repositories.`,
+and isolation that this computer lacks. Seer reports all mistakes at once, with
+file and line. This command starts nothing and uses no network; seer plan also asks
+the providers and the repositories.`,
 		Example:           "  seer config check seer.yaml",
 		Args:              cli.Args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: cli.CompleteExperiment,
