@@ -84,7 +84,7 @@ func volumeFields() []Field {
 	return []Field{
 		{Key: "name", Kind: KindString, Required: true, Example: "weights", Doc: "Name of the disk at the provider."},
 		{Key: "path", Kind: KindString, Required: true, Example: "/models", Doc: "Absolute path in the sandbox."},
-		{Key: "size", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "50GB", Doc: "Its size when it is made, in GB."},
+		{Key: "size", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "50GB", Doc: "Its size when it is made, in GB. A volume for models without one gets the size that they need."},
 		{Key: "read_only", Kind: KindBool, Default: "false", Doc: "The sandbox cannot write to it."},
 		{Key: "models", Kind: KindBool, Default: "false", Doc: "Rented machines keep models and datasets of the Hub there, in the layout of the Hub's own cache, so that the next machine does not download them. It verifies them. This computer has a cache of its own and no such volume."},
 	}

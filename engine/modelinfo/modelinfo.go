@@ -18,9 +18,18 @@ import (
 	"github.com/seer-engine/seer/engine/safetensors"
 )
 
-// Tokens is the length of the context whose cache Read computes, unless the model's own is
-// shorter.
-const Tokens = 4096
+// The cache that Read computes unless [Options] say otherwise.
+const (
+	Tokens = 4096 // length of the context; the model's own limit, if that is shorter
+	Batch  = 1    // sequences at once
+)
+
+// Options say how a model will be used.
+type Options struct {
+	DType   string // that it is loaded in; empty = as its configuration says
+	Context int64  // tokens of each sequence; 0 = [Tokens]
+	Batch   int64  // sequences at once; 0 = [Batch]
+}
 
 // Info is what is known of a model. What is not known is zero.
 type Info struct {
@@ -29,10 +38,14 @@ type Info struct {
 	Quantization string `json:"quantization,omitempty"` // how its weights are packed, such as gptq
 	Elements     int64  `json:"elements,omitempty"`     // of all tensors: the parameters, unless they are packed
 	WeightBytes  int64  `json:"weight_bytes,omitempty"` // on the GPU, in DType
-	// CacheBytes are the keys and values of one sequence of CacheTokens. Zero with CacheTokens
-	// = the architecture has a cache that Seer cannot compute; without CacheTokens = it has none.
+	// CacheBytes are the keys and values of CacheBatch sequences of CacheTokens. Zero with
+	// CacheTokens = the architecture has a cache that Seer cannot compute; without CacheTokens =
+	// it has none.
 	CacheBytes  int64 `json:"cache_bytes,omitempty"`
 	CacheTokens int64 `json:"cache_tokens,omitempty"`
+	CacheBatch  int64 `json:"cache_batch,omitempty"`
+	// CacheLimited says that the model's own limit is shorter than the context that was asked for.
+	CacheLimited bool `json:"cache_limited,omitempty"`
 
 	Adapter     bool   `json:"adapter,omitempty"`     // a PEFT adapter
 	Base        string `json:"base,omitempty"`        // of an adapter: the model that it was trained on, as its configuration says
@@ -48,9 +61,8 @@ func (i Info) GPUBytes() int64 {
 	return i.WeightBytes + i.CacheBytes
 }
 
-// Read looks at a folder, for a model that will be loaded in dtype; empty = as its configuration
-// says. Of a folder that is no model, only Unknown is said.
-func Read(dir, dtype string) (Info, error) {
+// Read looks at a folder. Of one that is no model, only Unknown is said.
+func Read(dir string, o Options) (Info, error) {
 	var info Info
 	text, err := small(filepath.Join(dir, "adapter_config.json"))
 	if err == nil {
@@ -66,7 +78,7 @@ func Read(dir, dtype string) (Info, error) {
 	if err != nil {
 		return info, err
 	}
-	info.Architecture, info.DType, info.Quantization = config.Architecture(), cmp.Or(dtype, config.DType()), config.Quantization()
+	info.Architecture, info.DType, info.Quantization = config.Architecture(), cmp.Or(o.DType, config.DType()), config.Quantization()
 	names, err := parts(dir)
 	if err != nil {
 		return info, err
@@ -80,17 +92,21 @@ func Read(dir, dtype string) (Info, error) {
 	}
 	info.Elements, info.WeightBytes = weights.Elements, loaded(weights, info.DType)
 	info.NoTokenizer = config.Words() && !hasTokenizer(dir)
-	if !config.Cached() {
-		return info, nil
-	}
-	info.CacheTokens = Tokens
-	if most := config.MaxTokens(); most > 0 {
-		info.CacheTokens = min(most, Tokens)
-	}
-	if size, known := config.KVBytes(info.CacheTokens, 1, max(2, sizes[info.DType])); known {
-		info.CacheBytes = size
+	if config.Cached() {
+		info.cache(config, o)
 	}
 	return info, nil
+}
+
+// cache computes what the model keeps of its context.
+func (i *Info) cache(config modelfit.Config, o Options) {
+	i.CacheTokens, i.CacheBatch = cmp.Or(o.Context, Tokens), cmp.Or(o.Batch, Batch)
+	if most := config.MaxTokens(); most > 0 && most < i.CacheTokens {
+		i.CacheTokens, i.CacheLimited = most, true
+	}
+	if size, known := config.KVBytes(i.CacheTokens, i.CacheBatch, max(2, sizes[i.DType])); known {
+		i.CacheBytes = size
+	}
 }
 
 func readAdapter(dir string, text []byte) (Info, error) {

@@ -43,6 +43,7 @@ type Plan struct {
 	Budget        float64          `json:"budget,omitempty"`    // USD
 	Models        []Model          `json:"models"`
 	ModelBytes    int64            `json:"model_bytes,omitempty"`   // of all files of models that were looked at
+	DatasetBytes  int64            `json:"dataset_bytes,omitempty"` // of all files of datasets that were looked at
 	GPUsThatFit   []FittingGPU     `json:"gpus_that_fit,omitempty"` // what the providers have now, the cheapest first
 	NotChecked    []string         `json:"not_checked,omitempty"`   // because nobody was to be asked
 	Datasets      []Dataset        `json:"datasets"`
@@ -90,14 +91,21 @@ type Model struct {
 	Facts *ModelFacts `json:"facts,omitempty"` // nil = nobody has looked at it
 }
 
+// Facts are what is known of a model or dataset before it is fetched.
+type Facts struct {
+	Repo     string `json:"repo,omitempty"`     // its name at the Hub, as the Hub has it now
+	Revision string `json:"revision,omitempty"` // commit; empty = a folder as it is
+	// Files have the hashes that the source promises. Those of a folder have none: nobody has read it.
+	Files        []sdk.ModelFile `json:"files"`
+	Bytes        int64           `json:"bytes"`                   // of the files
+	OmittedBytes int64           `json:"omitted_bytes,omitempty"` // of copies in other formats, which are left out
+	License      string          `json:"license,omitempty"`       // as the source names it
+	Gate         string          `json:"gate,omitempty"`          // how the source restricts access
+}
+
 // ModelFacts are what is known of a model before it is fetched.
 type ModelFacts struct {
-	Revision     string `json:"revision,omitempty"` // commit; empty = a folder as it is
-	Files        int    `json:"files"`
-	Bytes        int64  `json:"bytes"`                   // of the files
-	OmittedBytes int64  `json:"omitted_bytes,omitempty"` // of copies in other formats, which are left out
-	License      string `json:"license,omitempty"`       // as the source names it
-	Gate         string `json:"gate,omitempty"`          // how the source restricts access
+	Facts
 	modelinfo.Info
 }
 
@@ -130,6 +138,8 @@ type Dataset struct {
 	From   string `json:"from"` // folder on this computer, or the name at the source
 	Path   string `json:"path"` // in the sandbox
 	Env    string `json:"env"`  // variable that holds Path
+
+	Facts *Facts `json:"facts,omitempty"` // nil = nobody has looked at it
 }
 
 // Upload is a file or folder that is put into the sandbox.

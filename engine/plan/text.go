@@ -64,15 +64,16 @@ func (p Plan) contentLines(t *text) {
 			}
 		}
 	}
-	if p.ModelBytes > 0 {
-		t.line("disk", texts.Bytes(p.ModelBytes)+" for models")
-	}
 	if len(p.GPUsThatFit) > 0 {
 		t.line("gpu", "enough for the models, by price: "+GPUNames(p.GPUsThatFit))
 	}
 	for _, d := range p.Datasets {
 		t.line("dataset", fmt.Sprintf("%s at %s ($%s), read-only", d.Name, d.Path, d.Env))
+		if d.Facts != nil {
+			t.line("", d.Facts.text())
+		}
 	}
+	t.list("disk", p.diskText())
 	for _, u := range p.Uploads {
 		if u.Mount {
 			t.line("mount", u.Local+" at "+u.Remote+", read-only")
@@ -238,9 +239,20 @@ func (p Plan) imageText() []string {
 	return parts
 }
 
-// text is what is known of a model, in lines.
-func (f ModelFacts) text() []string {
-	words := texts.Plural(f.Files, "file") + ", " + texts.Bytes(f.Bytes)
+// diskText is what models and datasets take.
+func (p Plan) diskText() (parts []string) {
+	if p.ModelBytes > 0 {
+		parts = append(parts, texts.Bytes(p.ModelBytes)+" for models")
+	}
+	if p.DatasetBytes > 0 {
+		parts = append(parts, texts.Bytes(p.DatasetBytes)+" for datasets")
+	}
+	return parts
+}
+
+// text is what is known of files.
+func (f Facts) text() string {
+	words := texts.Plural(len(f.Files), "file") + ", " + texts.Bytes(f.Bytes)
 	if f.Revision != "" {
 		words = "commit " + f.Revision[:min(12, len(f.Revision))] + ", " + words
 	}
@@ -253,10 +265,16 @@ func (f ModelFacts) text() []string {
 	if f.Gate != "" {
 		words += ", gated (" + f.Gate + ")"
 	}
-	if f.WeightBytes == 0 && f.Unknown == "" { // it was not looked into
-		return []string{words}
+	return words
+}
+
+// text is what is known of a model, in lines.
+func (f ModelFacts) text() []string {
+	words := []string{f.Facts.text()}
+	if f.WeightBytes > 0 || f.Unknown != "" { // it was looked into
+		words = append(words, f.needs())
 	}
-	return []string{words, f.needs()}
+	return words
 }
 
 // needs is what the model takes of a GPU.
@@ -277,7 +295,11 @@ func (f ModelFacts) needs() string {
 	}
 	switch {
 	case f.CacheBytes > 0:
-		parts = append(parts, fmt.Sprintf("and %s for a context of %d tokens", texts.Bytes(f.CacheBytes), f.CacheTokens))
+		limit := ""
+		if f.CacheLimited {
+			limit = " (its limit)"
+		}
+		parts = append(parts, fmt.Sprintf("and %s for a context of %d tokens%s and a batch of %d", texts.Bytes(f.CacheBytes), f.CacheTokens, limit, f.CacheBatch))
 	case f.CacheTokens > 0:
 		parts = append(parts, fmt.Sprintf("and a cache of unknown size: Seer does not know the architecture %s, or its configuration lacks a size", cmp.Or(f.Architecture, "without a name")))
 	}

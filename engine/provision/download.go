@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/event"
-	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -157,9 +155,7 @@ func (d *modelDownload) spec() (protocol.DownloadSpec, error) {
 
 // store is the volume that keeps the model for other machines, if there is one.
 func (d *modelDownload) store() *protocol.DownloadStore {
-	kept := func(v experiment.Volume) bool { return v.Models }
-	i := slices.IndexFunc(d.Experiment.Sandbox.Volumes, kept)
-	r := d.remote
+	i, r := modelVolume(d.Experiment), d.remote
 	if i < 0 || d.blinded() || r.Source != hubcache.Source || !hubcache.Fits(r.Revision, r.Files) {
 		return nil
 	}

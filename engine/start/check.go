@@ -2,12 +2,14 @@ package start
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/modelinfo"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
@@ -23,6 +25,9 @@ type CheckOptions struct {
 	// Offline asks nobody over a network: no provider for prices and stock, no repository
 	// for its commits. What they would say is not in the report.
 	Offline bool
+	// Context and Batch say for how many tokens of how many sequences at once a plan computes the
+	// memory of models; 0 = [modelinfo.Tokens] and [modelinfo.Batch].
+	Context, Batch int64
 }
 
 // jupyterNeeds are the packages that execution_mode: notebook needs.
@@ -67,6 +72,10 @@ func (s *Starter) check(ctx context.Context, exp *experiment.Experiment, o Check
 // beyond its folder and its confinement. It makes
 // nothing. An experiment that cannot work is an [experiment.Errors].
 func (s *Starter) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (plan.Plan, error) {
+	if o.Context < 0 || o.Batch < 0 {
+		return plan.Plan{}, errdefs.Wrap(errdefs.KindConfig, fmt.Errorf("plan for a context of %d tokens and a batch of %d: both must be positive; leave them out for %d and %d",
+			o.Context, o.Batch, modelinfo.Tokens, modelinfo.Batch))
+	}
 	exp = withMode(exp)
 	report, err := s.Check(ctx, exp, o)
 	if err != nil {
@@ -82,7 +91,7 @@ func (s *Starter) Plan(ctx context.Context, exp *experiment.Experiment, o CheckO
 		models.Offline = "the plan is made offline"
 		p.NotChecked = notChecked(exp, p)
 	}
-	if err := models.Describe(ctx, exp, &p); err != nil {
+	if err := models.Describe(ctx, exp, &p, modelinfo.Options{Context: o.Context, Batch: o.Batch}); err != nil {
 		return p, errdefs.Wrap(errdefs.KindConfig, err)
 	}
 	env, err := s.facts().Env(exp)

@@ -158,7 +158,10 @@ func (p *preparation) findVSCode() error {
 
 func (p *preparation) fetchModels(ctx context.Context) (err error) {
 	p.models, p.remotes, err = p.Starter.models(p.report).Fetch(ctx, p.exp, p.plan)
-	return err
+	if err != nil {
+		return err
+	}
+	return provision.SizeVolume(p.exp, &p.plan, p.remotes)
 }
 
 // models finds and looks at models, and fetches them.
