@@ -18,6 +18,10 @@ type Copied struct {
 	Stage Stage `json:"-"`
 	Bytes int64 `json:"bytes" jsonschema:"how many are copied"`
 	Total int64 `json:"total,omitempty" jsonschema:"of how many; 0 = not known"`
+
+	// Of a download, the rate of the last seconds; what was on the disk before does not count.
+	Rate float64 `json:"bytes_per_second,omitempty" jsonschema:"how fast they come; 0 = not known"`
+	Left float64 `json:"left_seconds,omitempty" jsonschema:"until the end at that rate; 0 = not known"`
 }
 
 // Meta implements [Data].

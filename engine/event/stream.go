@@ -82,7 +82,9 @@ func (r *run) send(e Event) {
 func (r Reporter) Output(stage Stage, line string) { r.Send(Output{stage, line}) }
 
 // Copied reports how many bytes of the last step are copied; total is 0 where nobody knows it.
-func (r Reporter) Copied(stage Stage, bytes, total int64) { r.Send(Copied{stage, bytes, total}) }
+func (r Reporter) Copied(stage Stage, bytes, total int64) {
+	r.Send(Copied{Stage: stage, Bytes: bytes, Total: total})
+}
 
 // copiedEvery is how often a copying reports how far it is.
 const copiedEvery = 100 * time.Millisecond

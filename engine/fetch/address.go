@@ -13,11 +13,7 @@ import (
 
 // transfer is how all downloads are done.
 func (o Options) transfer() transfer.Options {
-	t := transfer.Options{Client: o.Client, Files: o.Parallel, Stall: o.Stall}
-	if o.Progress != nil {
-		t.Progress = func(p transfer.Progress) { o.Progress(p.Done, p.Total) }
-	}
-	return t
+	return transfer.Options{Client: o.Client, Files: o.Parallel, Stall: o.Stall, Progress: o.Progress}
 }
 
 // address asks the fetcher where a file is now, and decides from where it is read.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/engine/transfer"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,9 +31,9 @@ type Options struct {
 	HubCache string       // where the Hub's own clients keep models, see [hubcache]; empty = they are kept as all others
 	Folders  []string     // local folders that a model may be used from in place
 	Client   *http.Client // nil = one with the system's proxy settings
-	// Progress receives how many bytes of how many are there, from one goroutine,
-	// at most ten times a second and at the end; nil = nobody.
-	Progress func(done, total int64)
+	// Progress receives how many bytes of how many are there, and how fast they come, from one
+	// goroutine, at most ten times a second and at the end; nil = nobody.
+	Progress func(Progress)
 	Parallel int           // files at once; default 8
 	Stall    time.Duration // a connection without a byte for so long is replaced; default 30 s
 	// Notify receives what the user should know of the Hub's cache; nil = nobody.
@@ -44,6 +45,9 @@ type Options struct {
 	// used instead: the last one known, whose files are all on this computer. nil = nobody.
 	Unreachable func(revision string, why error)
 }
+
+// Progress says how far a download is.
+type Progress = transfer.Progress
 
 // Model is a model that is on this computer.
 type Model struct {

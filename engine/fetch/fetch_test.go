@@ -126,11 +126,11 @@ func TestDownload(t *testing.T) {
 	})
 	cache := t.TempDir()
 	var last, calls int64
-	m, err := fetch.Fetch(context.Background(), model(base), ref, fetch.Options{CacheDir: cache, Progress: func(done, total int64) {
+	m, err := fetch.Fetch(context.Background(), model(base), ref, fetch.Options{CacheDir: cache, Progress: func(p fetch.Progress) {
 		calls++
-		last = done
-		if total != 1048594 || done > total {
-			t.Errorf("progress %d of %d", done, total)
+		last = p.Done
+		if p.Total != 1048594 || p.Done > p.Total {
+			t.Errorf("progress %+v", p)
 		}
 	}})
 	wantComplete(t, m, err)

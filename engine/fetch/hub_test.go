@@ -31,7 +31,7 @@ func TestHubCache(t *testing.T) {
 			tc.change(f)
 			o := fetch.Options{CacheDir: t.TempDir(), HubCache: t.TempDir()}
 			var last, all int64
-			o.Progress = func(done, total int64) { last, all = done, total }
+			o.Progress = func(p fetch.Progress) { last, all = p.Done, p.Total }
 			m, err := fetch.Fetch(context.Background(), f, sdk.ModelRef{Source: tc.source, Name: "org/tiny"}, o)
 			wantComplete(t, m, err)
 			if last != all || all == 0 {

@@ -25,7 +25,7 @@ type Getter struct {
 // model by the given name. Errors are those of [fetch.Fetch].
 func (g Getter) Get(ctx context.Context, name string, ref sdk.ModelRef) (fetch.Model, error) {
 	o := fetch.Options{
-		Progress: func(done, total int64) { g.Report.Copied(event.StageModel, done, total) },
+		Progress: func(p fetch.Progress) { g.Report.Send(Copied(p)) },
 		Notify:   func(n hubcache.Notice) { g.Report.Send(noticeOf(name, n)) },
 		Unreachable: func(revision string, why error) {
 			g.Report.Send(event.ModelSourceUnreachable{Model: name, Revision: revision, Reason: why.Error()})
@@ -45,6 +45,11 @@ func (g Getter) Get(ctx context.Context, name string, ref sdk.ModelRef) (fetch.M
 		o.Offline = hubcache.Offline(g.Getenv)
 	}
 	return fetch.Fetch(ctx, g.lazy(ctx, ref.Source, o.Folders), ref, o)
+}
+
+// Copied is the event for the progress of a download.
+func Copied(p fetch.Progress) event.Data {
+	return event.Copied{Stage: event.StageModel, Bytes: p.Done, Total: p.Total, Rate: p.Rate, Left: p.Left.Seconds()}
 }
 
 // lazy is the fetcher of a source, which is opened when it is first asked: a model that is on

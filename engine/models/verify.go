@@ -3,7 +3,7 @@ package models
 import (
 	"context"
 
-	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -36,7 +36,15 @@ func (m *Manager) Verify(ctx context.Context, ref sdk.ModelRef) (Verified, error
 	if ref.Revision != "" {
 		return Verified{}, sdk.Errorf(sdk.Unsupported, "one revision cannot be verified alone: revisions share files; name %s without a revision", name)
 	}
-	found, err := cache.Verify(ctx, ref.Name, func(done, total int64) { m.Report.Copied(event.StageModel, done, total) })
+	began := m.Now()
+	found, err := cache.Verify(ctx, ref.Name, func(done, total int64) {
+		p := fetch.Progress{Done: done, Total: total}
+		if took := m.Now().Sub(began); took > 0 {
+			p.Rate = float64(done) / took.Seconds()
+		}
+		p.Left = p.LeftOf(total - done)
+		m.Report.Send(Copied(p))
+	})
 	return Verified{
 		Name: name, Files: found.Blobs, Bytes: found.Bytes, Wrong: append([]string{}, found.Wrong...),
 		Missing: append([]string{}, found.Broken...), Unknown: append([]string{}, found.Unknown...),

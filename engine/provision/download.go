@@ -96,7 +96,7 @@ func (d *modelDownload) run(ctx context.Context) error {
 			return err
 		}
 		if now.Total > 0 {
-			d.Report.Copied(event.StageModel, now.Done, now.Total)
+			d.Report.Send(event.Copied{Stage: event.StageModel, Bytes: now.Done, Total: now.Total, Rate: now.Rate, Left: now.LeftSeconds})
 		}
 		switch now.State {
 		case protocol.DownloadFailed:

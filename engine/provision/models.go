@@ -135,7 +135,7 @@ func (f Models) outline(ctx context.Context, exp *experiment.Experiment, m exper
 	return remote.Outline(ctx, o)
 }
 
-func (f Models) progress(done, total int64) { f.Report.Copied(event.StageModel, done, total) }
+func (f Models) progress(p fetch.Progress) { f.Report.Send(models.Copied(p)) }
 
 func (f Models) fetcher(ctx context.Context, m experiment.Model) (sdk.Fetcher, error) {
 	return f.Fetcher(ctx, m.Source, folders(m)...)

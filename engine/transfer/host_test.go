@@ -180,7 +180,7 @@ func TestProgress(t *testing.T) {
 	}
 	m.arrived(600)
 	m.stop()
-	if p := <-told; p.Done != 1000 || p.Left != 0 || len(told) != 0 {
+	if p := <-told; p.Done != 1000 || p.Left != 0 || p.Came != 800 || p.Took < progressEvery || len(told) != 0 {
 		t.Errorf("at the end: %+v, and %d more", p, len(told))
 	}
 }

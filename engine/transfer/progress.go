@@ -11,6 +11,17 @@ type Progress struct {
 	Done, Total int64         // bytes of all files
 	Rate        float64       // bytes per second, over the last seconds; 0 = not known yet
 	Left        time.Duration // until the end at that rate; 0 = not known
+
+	Came int64         // bytes that came over the network in this call
+	Took time.Duration // since the call began
+}
+
+// LeftOf is how long so many bytes take at the rate; 0 = not known.
+func (p Progress) LeftOf(bytes int64) time.Duration {
+	if p.Rate <= 0 {
+		return 0
+	}
+	return time.Duration(float64(bytes) / p.Rate * float64(time.Second))
 }
 
 const (
@@ -31,12 +42,14 @@ type meter struct {
 	gone sync.WaitGroup
 
 	rate     float64
+	began    time.Time
 	lastTime time.Time
 	lastCame int64
 }
 
 func newMeter(tell func(Progress), c clock, total int64) *meter {
-	return &meter{tell: tell, clock: c, total: total, tick: make(chan struct{}, 1), quit: make(chan struct{}), lastTime: c.Now()}
+	now := c.Now()
+	return &meter{tell: tell, clock: c, total: total, tick: make(chan struct{}, 1), quit: make(chan struct{}), began: now, lastTime: now}
 }
 
 // found counts bytes that were there already; fewer if they are to be fetched again.
@@ -92,9 +105,7 @@ func (m *meter) read() Progress {
 		m.rate += weight * (rate - m.rate)
 		m.lastTime, m.lastCame = now, came
 	}
-	p := Progress{Done: max(0, min(m.done.Load(), m.total)), Total: m.total, Rate: m.rate}
-	if m.rate > 0 {
-		p.Left = time.Duration(float64(p.Total-p.Done) / m.rate * float64(time.Second))
-	}
+	p := Progress{Done: max(0, min(m.done.Load(), m.total)), Total: m.total, Rate: m.rate, Came: came, Took: now.Sub(m.began)}
+	p.Left = p.LeftOf(p.Total - p.Done)
 	return p
 }

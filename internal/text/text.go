@@ -1,7 +1,10 @@
 // Package text words numbers for people.
 package text
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Plural is a number of things, such as "2 files".
 func Plural(n int, what string) string {
@@ -23,4 +26,21 @@ func Bytes(n int64) string {
 		prefix++
 	}
 	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])
+}
+
+// Duration is a time in seconds, as exact as an estimate is: "45 s", "2 min 30 s", "3 h 5 min".
+func Duration(seconds float64) string {
+	const minute, hour = 60, 3600
+	switch s := int64(math.Ceil(min(max(seconds, 0), math.MaxInt32))); {
+	case s < minute:
+		return fmt.Sprintf("%d s", s)
+	case s < 10*minute && s%minute > 0:
+		return fmt.Sprintf("%d min %d s", s/minute, s%minute)
+	case s < hour:
+		return fmt.Sprintf("%d min", s/minute)
+	case s%hour < minute:
+		return fmt.Sprintf("%d h", s/hour)
+	default:
+		return fmt.Sprintf("%d h %d min", s/hour, s%hour/minute)
+	}
 }

@@ -17,3 +17,13 @@ func TestText(t *testing.T) {
 		t.Errorf("%s, %s", one, two)
 	}
 }
+
+func TestDuration(t *testing.T) {
+	for want, seconds := range map[string]float64{
+		"0 s": -1, "1 s": 0.2, "59 s": 59, "2 min": 120, "2 min 30 s": 149.5, "12 min": 750, "1 h": 3610, "1 h 1 min": 3660,
+	} {
+		if got := text.Duration(seconds); got != want {
+			t.Errorf("%v s: %q, want %q", seconds, got, want)
+		}
+	}
+}

@@ -50,6 +50,9 @@ var parsed = sync.OnceValue(func() *template.Template {
 		"list":   func(words []string) string { return strings.Join(words, ", ") },
 		"and":    func(words []string) string { return strings.Join(words, " and ") },
 		"quoted": strconv.Quote,
+		"rate":   func(n float64) string { return text.Bytes(int64(n)) },
+
+		"duration": text.Duration,
 		"some": func(words []string) string {
 			if len(words) <= maxListed {
 				return strings.Join(words, ", ")

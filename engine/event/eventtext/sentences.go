@@ -3,7 +3,7 @@ package eventtext
 // sentences are templates over the data of events, by type.
 var sentences = map[string]string{
 	"output": `{{.Line}}`,
-	"copied": `{{bytes .Bytes}}{{if .Total}} of {{bytes .Total}}{{end}}`,
+	"copied": `{{bytes .Bytes}}{{if .Total}} of {{bytes .Total}}{{end}}{{if .Rate}}, {{rate .Rate}}/s{{end}}{{if .Left}}, {{duration .Left}} left{{end}}`,
 
 	"preflight.started":         `checking {{.Experiment}}`,
 	"preflight.account":         `account: {{.Provider}}, paid {{if .Credentials}}with {{list .Credentials}}{{else}}without credentials{{end}}`,

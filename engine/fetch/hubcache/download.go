@@ -158,6 +158,7 @@ func (f *fetch) get(ctx context.Context, blobs []*blob, exclusive bool) error {
 	if o.Progress != nil {
 		o.Progress = func(p transfer.Progress) {
 			p.Done, p.Total = p.Done+f.found, f.size
+			p.Left = p.LeftOf(p.Total - p.Done)
 			f.Transfer.Progress(p)
 		}
 	}

@@ -13,7 +13,11 @@ import (
 // Progress shows the engine's events.
 func (t *Terminal) Progress(e engine.Event) {
 	if d, ok := e.Data.(event.Copied); ok { // in a log, every piece would be a line
-		t.Moved(string(d.Stage), d.Bytes, d.Total)
+		if d.Stage == event.StageModel { // part of it was there before: only the event knows the rate
+			t.Counted(string(d.Stage), eventtext.Sentence(e))
+		} else {
+			t.Moved(string(d.Stage), d.Bytes, d.Total)
+		}
 		return
 	}
 	kind, text := e.Kind(), eventtext.Sentence(e)

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"slices"
@@ -104,4 +105,30 @@ func TestLiveLineMakesWay(t *testing.T) {
 	if !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, done) }) || strings.ContainsAny(strings.Join(left, ""), termtest.Frames) {
 		t.Errorf("what stays: %q", left)
 	}
+}
+
+// What was on the disk before a download is not taken for its speed.
+func TestLiveLineOfADownload(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "1")
+	screen, tty := termtest.Open(t, 80)
+	ui := New(tty, tty, tty)
+	ui.Configure(Options{})
+	ui.Report(event.ModelResolving{Model: "org/model"})
+	lines := bufio.NewReader(screen)
+	shows := func(d event.Copied, want string) {
+		t.Helper()
+		ui.Report(d)
+		for seen := ""; !strings.HasSuffix(seen, want); { // the live line is drawn again and again
+			line, err := lines.ReadString('\r')
+			if err != nil {
+				t.Fatalf("%q is never shown: %v", want, err)
+			}
+			seen = strings.TrimSuffix(line, "\r")
+		}
+	}
+	shows(event.Copied{Stage: event.StageModel, Bytes: 3e9, Total: 4e9}, "· 3.0 GB of 4.0 GB")
+	shows(event.Copied{Stage: event.StageModel, Bytes: 3e9, Total: 4e9, Rate: 2e7, Left: 50}, "· 3.0 GB of 4.0 GB, 20.0 MB/s, 50 s left")
+	ui.Finish()
+	tty.Close()
 }
