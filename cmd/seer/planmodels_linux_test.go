@@ -25,6 +25,7 @@ func shownHub(t *testing.T) *fakehub.Hub {
 			"model.safetensors": weights, "tokenizer.json": text("{}"),
 		})},
 		{ID: "org/adapter", Commits: files(map[string]fakehub.File{"adapter_config.json": text(`{"base_model_name_or_path": "org/base"}`), "adapter_model.safetensors": weights})},
+		{ID: "org/large", Commits: files(map[string]fakehub.File{"model.bin": {Content: fakehub.Random(32<<20, 2), Kind: fakehub.LFS}})},
 		{ID: "org/set", Type: fakehub.Dataset, Gated: "manual", Readers: []string{"user"}, Info: map[string]any{"cardData": map[string]any{"license": "cc0"}},
 			Commits: files(map[string]fakehub.File{"data.json": text("[]"), "large.bin": {Content: fakehub.Random(5000, 1), Kind: fakehub.LFS}})},
 		{ID: "org/closed", Type: fakehub.Dataset, Gated: "manual", Commits: files(map[string]fakehub.File{"data.json": text("[]")})},
@@ -102,5 +103,28 @@ func TestPlanContext(t *testing.T) {
 	planSays(t, p, []string{"exp.yaml", "--context", "50", "--batch", "4", "--json"}, fmt.Sprintf(`"cache_bytes":%d,"cache_tokens":50,"cache_batch":4`, 51200))
 	if said, err := planOf(p, "exp.yaml", "--batch", "0"); err == nil || !strings.Contains(said, "--batch 0") {
 		t.Errorf("a batch of 0: %v\n%s", err, said)
+	}
+}
+
+// The time of a download is that at the last rate from its host, or at an assumed one; what is on
+// this computer takes none.
+func TestPlanDownloadTime(t *testing.T) {
+	p := planProgram(t)
+	writePlan(p, "  models: [org/large]\n")
+	planSays(t, p, []string{"exp.yaml"}, "download: 33.6 MB, about 1 s at 100.0 MB/s (assumed: no download from 127.0.0.1:")
+	p.runs("models", "pull", "org/large")
+	if said, err := planOf(p, "exp.yaml"); err != nil || strings.Contains(said, "download:") {
+		t.Errorf("of a model that is here: %v\n%s", err, said)
+	}
+	p.runs("models", "rm", "org/large", "--yes")
+	planSays(t, p, []string{"exp.yaml"}, "download: 33.6 MB, about ", "(last seen from 127.0.0.1:")
+	out, _ := p.runs("plan", "exp.yaml", "--json")
+	var made plan.Plan
+	if err := json.Unmarshal([]byte(out), &made); err != nil {
+		t.Fatal(err)
+	}
+	d := made.Models[0].Facts.Download
+	if d == nil || d.Assumed || d.Rented || d.Measured.IsZero() || d.BytesPerSecond <= 0 || d.Seconds*d.BytesPerSecond < 33e6 || d.Seconds*d.BytesPerSecond > 34e6 {
+		t.Errorf("%+v", d)
 	}
 }

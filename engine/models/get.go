@@ -24,9 +24,13 @@ type Getter struct {
 // Get makes the files of a model available in a folder of this computer. Events call the
 // model by the given name. Errors are those of [fetch.Fetch].
 func (g Getter) Get(ctx context.Context, name string, ref sdk.ModelRef) (fetch.Model, error) {
+	var meter rateMeter
 	o := fetch.Options{
-		Progress: func(p fetch.Progress) { g.Report.Send(Copied(p)) },
-		Notify:   func(n hubcache.Notice) { g.Report.Send(noticeOf(name, n)) },
+		Progress: func(p fetch.Progress) {
+			meter.see(p)
+			g.Report.Send(Copied(p))
+		},
+		Notify: func(n hubcache.Notice) { g.Report.Send(noticeOf(name, n)) },
 		Unreachable: func(revision string, why error) {
 			g.Report.Send(event.ModelSourceUnreachable{Model: name, Revision: revision, Reason: why.Error()})
 		},
@@ -44,7 +48,9 @@ func (g Getter) Get(ctx context.Context, name string, ref sdk.ModelRef) (fetch.M
 		}
 		o.Offline = hubcache.Offline(g.Getenv)
 	}
-	return fetch.Fetch(ctx, g.lazy(ctx, ref.Source, o.Folders), ref, o)
+	m, err := fetch.Fetch(ctx, g.lazy(ctx, ref.Source, o.Folders), ref, o)
+	meter.keep(o.CacheDir, Host(ref, g.Getenv)) // also of a download that was broken off
+	return m, err
 }
 
 // Copied is the event for the progress of a download.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/modelinfo"
@@ -101,6 +102,22 @@ type Facts struct {
 	OmittedBytes int64           `json:"omitted_bytes,omitempty"` // of copies in other formats, which are left out
 	License      string          `json:"license,omitempty"`       // as the source names it
 	Gate         string          `json:"gate,omitempty"`          // how the source restricts access
+	Download     *Download       `json:"download,omitempty"`      // nil = nothing, or nobody knows
+}
+
+// AssumedRate is the rate of a download in bytes per second that a plan assumes where none was
+// measured: most of a link of 1 Gbit/s.
+const AssumedRate = 100e6
+
+// Download is how long it will take to bring the files to where they are needed.
+type Download struct {
+	Bytes          int64     `json:"bytes"` // without what this computer has; a volume may have more of it
+	Seconds        float64   `json:"seconds"`
+	BytesPerSecond float64   `json:"bytes_per_second"`
+	Host           string    `json:"host"`              // of the source
+	Assumed        bool      `json:"assumed,omitempty"` // the rate is [AssumedRate], as none is known
+	Rented         bool      `json:"rented,omitempty"`  // a rented machine downloads: what this computer has measured says nothing
+	Measured       time.Time `json:"measured,omitzero"` // when the rate was measured, on this computer
 }
 
 // ModelFacts are what is known of a model before it is fetched.

@@ -71,6 +71,7 @@ func (p Plan) contentLines(t *text) {
 		t.line("dataset", fmt.Sprintf("%s at %s ($%s), read-only", d.Name, d.Path, d.Env))
 		if d.Facts != nil {
 			t.line("", d.Facts.text())
+			t.list("", d.Facts.Download.text())
 		}
 	}
 	t.list("disk", p.diskText())
@@ -274,7 +275,22 @@ func (f ModelFacts) text() []string {
 	if f.WeightBytes > 0 || f.Unknown != "" { // it was looked into
 		words = append(words, f.needs())
 	}
-	return words
+	return append(words, f.Download.text()...)
+}
+
+// text says how long a download takes, and what that rests on; nothing if there is none.
+func (d *Download) text() []string {
+	if d == nil {
+		return nil
+	}
+	rests := "last seen from " + d.Host + " on " + d.Measured.Format(time.DateOnly)
+	switch {
+	case d.Rented:
+		rests = "assumed: the network of a rented machine is not known before"
+	case d.Assumed:
+		rests = "assumed: no download from " + d.Host + " was measured"
+	}
+	return []string{fmt.Sprintf("download: %s, about %s at %s/s (%s)", texts.Bytes(d.Bytes), texts.Duration(d.Seconds), texts.Bytes(int64(d.BytesPerSecond)), rests)}
 }
 
 // needs is what the model takes of a GPU.

@@ -59,6 +59,9 @@ func (f Models) look(ctx context.Context, exp *experiment.Experiment, p *plan.Pl
 		if l.facts == nil {
 			continue
 		}
+		if l.facts.Download, l.err = f.download(*p, m, l); l.err != nil {
+			return modelError(exp, i, m, l.err)
+		}
 		if m.Dataset {
 			p.Datasets[i-len(p.Models)].Facts = &l.facts.Facts
 			continue
@@ -80,6 +83,7 @@ func (f Models) look(ctx context.Context, exp *experiment.Experiment, p *plan.Pl
 type looked struct {
 	facts  *plan.ModelFacts // nil = only its fetcher knows the folder
 	unread error            // why its files say nothing
+	remote *fetch.Remote    // nil = a folder
 	err    error
 }
 
@@ -99,11 +103,11 @@ func (f Models) lookAtAll(ctx context.Context, wanted []experiment.Model, use mo
 }
 
 func (f Models) lookAt(ctx context.Context, m experiment.Model, use modelinfo.Options) (l looked) {
-	facts, dir, err := f.describe(ctx, m)
+	facts, remote, dir, err := f.describe(ctx, m)
 	if err != nil || facts == nil {
 		return looked{err: err}
 	}
-	l.facts = &plan.ModelFacts{Facts: *facts}
+	l.facts, l.remote = &plan.ModelFacts{Facts: *facts}, remote
 	if !m.Dataset {
 		use.DType = m.DType
 		l.facts.Info, l.unread = modelinfo.Read(dir, use)
@@ -135,39 +139,39 @@ func checkDisk(exp *experiment.Experiment, p *plan.Plan) {
 
 // describe finds a model or dataset, and returns a folder with the small files of a model. The
 // facts are nil if only its fetcher knows the folder.
-func (f Models) describe(ctx context.Context, m experiment.Model) (facts *plan.Facts, dir string, err error) {
+func (f Models) describe(ctx context.Context, m experiment.Model) (facts *plan.Facts, remote *fetch.Remote, dir string, err error) {
 	if m.Source == experiment.SourceFolder {
 		facts, err = describeFolder(m.Path)
-		return facts, m.Path, err
+		return facts, nil, m.Path, err
 	}
 	fetcher, err := f.fetcher(ctx, m)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	answers, err := f.Cache("models")
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	o := fetch.Options{CacheDir: answers, Offline: f.Offline}
 	if m.Source == hubcache.Source {
 		o.Offline = cmp.Or(o.Offline, hubcache.Offline(f.Getenv))
 	}
-	remote, err := o.Find(ctx, fetcher, m.Ref())
+	remote, err = o.Find(ctx, fetcher, m.Ref())
 	if err != nil || remote == nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	facts = &plan.Facts{
 		Repo: repoOf(m, remote.Model), Revision: remote.Revision, Files: remote.Files, Bytes: remote.Bytes, License: remote.License, Gate: remote.Gate,
 		OmittedBytes: remote.OmittedBytes(),
 	}
 	if m.Dataset {
-		return facts, "", nil
+		return facts, remote, "", nil
 	}
 	if o.CacheDir, err = f.Cache("outlines"); err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	dir, err = remote.Outline(ctx, fetch.OutlineOptions{Options: o, Kind: "shown", Whole: modelload.Reads})
-	return facts, dir, err
+	return facts, remote, dir, err
 }
 
 func describeFolder(dir string) (*plan.Facts, error) {

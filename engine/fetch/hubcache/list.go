@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Repo is a repository in the cache.
@@ -180,4 +182,18 @@ func incompletes(dir string) ([]Incomplete, error) {
 // globbed is a path as a pattern that matches it alone.
 func globbed(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// Present is the size of those files of a repository whose blobs the cache has, by their sizes.
+func (c Cache) Present(repo string, files []sdk.ModelFile) (bytes int64) {
+	folder, err := folderName(repo)
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if info, err := os.Stat(filepath.Join(c.Dir, folder, "blobs", blobName(f))); err == nil && info.Mode().IsRegular() && info.Size() == f.Size {
+			bytes += f.Size
+		}
+	}
+	return bytes
 }
