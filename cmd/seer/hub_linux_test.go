@@ -362,6 +362,7 @@ func TestPlanModels(t *testing.T) {
 	}
 	t.Cleanup(h.Close)
 	p := hubProgram(t, h)
+	p.runs("models", "pull", "org/adapter") // prepares the plugin, however busy the computer is
 	p.write("exp.yaml", "name: plan\nsandbox:\n  execution_mode: cli\n  python_packages: [torch, transformers, peft]\n  models:\n    - {name: org/adapter, is_peft: true, base_model: org/base}\n")
 	p.write("interface.py", hubInterface)
 	said, err := planOf(p, "exp.yaml")
