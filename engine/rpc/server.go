@@ -18,7 +18,6 @@ import (
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/newsession"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -56,7 +55,11 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.WriteCloser) er
 	s.sent, s.sessions = map[string]window{}, map[string][]string{}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.push = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
+	handlers := handler.Map{}
+	for name, m := range methods() {
+		handlers[name] = m.of(s)
+	}
+	s.push = jrpc2.NewServer(handlers, &jrpc2.ServerOptions{
 		AllowPush: true, Concurrency: concurrent, NewContext: func() context.Context { return ctx },
 	})
 	s.push.Start(channel.Line(in, out))
@@ -69,75 +72,68 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.WriteCloser) er
 
 // Methods are the names of all methods, with the types of their parameters and results.
 func Methods() map[string][2]any {
-	return map[string][2]any{
-		"initialize":        {InitializeParams{}, InitializeResult{}},
-		"cancel":            {CancelParams{}, None{}},
-		"experiment.load":   {LoadParams{}, LoadResult{}},
-		"agent.acknowledge": {AcknowledgeParams{}, None{}},
-		"agent.run":         {AgentParams{}, AgentResult{}},
-		"sandbox.start":     {StartParams{}, engine.Info{}},
-		"sandbox.open":      {Ref{}, engine.Info{}},
-		"sandbox.list":      {None{}, ListResult{}},
-		"sandbox.detach":    {DetachParams{}, None{}},
-		"sandbox.terminate": {Ref{}, None{}},
-		"sandbox.exec":      {ExecParams{}, ExecResult{}},
-		"sandbox.read":      {FileParams{}, FileResult{}},
-		"sandbox.write":     {FileParams{}, None{}},
-		"sandbox.mkdir":     {FileParams{}, None{}},
-		"sandbox.upload":    {FileParams{}, None{}},
-		"sandbox.download":  {FileParams{}, None{}},
-		"sandbox.serve":     {ServeParams{}, ServeResult{}},
-		"sandbox.save":      {SaveParams{}, SaveResult{}},
-		"sandbox.fork":      {ForkParams{}, ListResult{}},
-		"session.new":       {SessionParams{}, newsession.Opened{}},
-		"session.end":       {SessionRef{}, None{}},
+	all := map[string][2]any{}
+	for name, m := range methods() {
+		all[name] = [2]any{m.params, m.result}
+	}
+	return all
+}
+
+// method is what a client may call. The types of its parameters and its result are those of the
+// function that answers it.
+type method struct {
+	params, result any
+	of             func(*Server) jrpc2.Handler
+}
+
+func methods() map[string]method {
+	return map[string]method{
+		"initialize":        answered((*Server).initialize),
+		"cancel":            answered((*Server).cancel),
+		"experiment.load":   answered((*Server).load),
+		"agent.acknowledge": answered((*Server).acknowledge),
+		"agent.run":         answered((*Server).agent),
+		"sandbox.start":     answered((*Server).start),
+		"sandbox.open":      answered((*Server).info),
+		"sandbox.list":      answered((*Server).list),
+		"sandbox.detach":    answered((*Server).detach),
+		"sandbox.terminate": answered((*Server).terminate),
+		"sandbox.exec":      answered((*Server).exec),
+		"sandbox.read":      answered((*Server).read),
+		"sandbox.write":     answered((*Server).write),
+		"sandbox.mkdir":     answered((*Server).mkdir),
+		"sandbox.upload":    answered((*Server).upload),
+		"sandbox.download":  answered((*Server).download),
+		"sandbox.serve":     answered((*Server).serve),
+		"sandbox.save":      answered((*Server).save),
+		"sandbox.fork":      answered((*Server).fork),
+		"session.new":       answered((*Server).newSession),
+		"session.end":       answered((*Server).endSession),
 	}
 }
 
-func (s *Server) methods() handler.Map {
-	return handler.Map{
-		"initialize":        method(s.initialize),
-		"cancel":            method(s.cancel),
-		"experiment.load":   method(s.load),
-		"agent.acknowledge": method(s.acknowledge),
-		"agent.run":         method(s.agent),
-		"sandbox.start":     method(s.start),
-		"sandbox.open":      method(s.info),
-		"sandbox.list":      method(s.list),
-		"sandbox.detach":    method(s.detach),
-		"sandbox.terminate": method(s.terminate),
-		"sandbox.exec":      method(s.exec),
-		"sandbox.read":      method(s.read),
-		"sandbox.write":     method(s.write),
-		"sandbox.mkdir":     method(s.mkdir),
-		"sandbox.upload":    method(s.upload),
-		"sandbox.download":  method(s.download),
-		"sandbox.serve":     method(s.serve),
-		"sandbox.save":      method(s.save),
-		"sandbox.fork":      method(s.fork),
-		"session.new":       method(s.newSession),
-		"session.end":       method(s.endSession),
-	}
-}
-
-// method makes a handler whose errors have their kind. Unknown fields are refused: they would
-// be a newer client's.
-func method[P, R any](f func(context.Context, P) (R, error)) jrpc2.Handler {
-	return func(ctx context.Context, req *jrpc2.Request) (any, error) {
-		var params P
-		if req.HasParams() {
-			d := json.NewDecoder(strings.NewReader(req.ParamString()))
-			d.DisallowUnknownFields()
-			if err := d.Decode(&params); err != nil {
-				return nil, jrpc2.Errorf(jrpc2.InvalidParams, "%s: the parameters are not as they must be: %v", req.Method(), err)
+// answered makes a method of a function. Its errors have their kind. Unknown fields are refused:
+// they would be a newer client's.
+func answered[P, R any](f func(*Server, context.Context, P) (R, error)) method {
+	var params P
+	var result R
+	return method{params, result, func(s *Server) jrpc2.Handler {
+		return func(ctx context.Context, req *jrpc2.Request) (any, error) {
+			var params P
+			if req.HasParams() {
+				d := json.NewDecoder(strings.NewReader(req.ParamString()))
+				d.DisallowUnknownFields()
+				if err := d.Decode(&params); err != nil {
+					return nil, jrpc2.Errorf(jrpc2.InvalidParams, "%s: the parameters are not as they must be: %v", req.Method(), err)
+				}
 			}
+			result, err := f(s, ctx, params)
+			if err != nil {
+				return nil, asError(err)
+			}
+			return result, nil
 		}
-		result, err := f(ctx, params)
-		if err != nil {
-			return nil, asError(err)
-		}
-		return result, nil
-	}
+	}}
 }
 
 // failed is the code of all errors of the engine; their data has the kind.
