@@ -13,7 +13,7 @@ fi
 rm "$TOP/$(tail -n 1 built)"
 export PYTHONPATH=$PWD/installed PATH=$PWD/installed/seer/_bin:$PATH
 
-"$tools/bin/python" -B -m pytest -q -p no:cacheprovider "$TOP/e2e/inspect/test_self_check.py" "$TOP/e2e/inspect/test_tools.py"
-printf 'sandbox: {provider: local, timeout: 600, network: none}\n' >seer.yaml
+"$tools/bin/python" -B -m pytest -q -p no:cacheprovider "$TOP"/e2e/inspect/test_*.py
+printf 'sandbox: {provider: local, isolation: bubblewrap, timeout: 1200, network: none}\n' >seer.yaml
 [ "$("$tools/bin/python" -B "$TOP/e2e/inspect/evaluate.py" | tail -n 1)" = ok ]
 [ "$(seer ls --json | grep -c '"state": *"running"')" = 0 ]

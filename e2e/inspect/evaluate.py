@@ -1,30 +1,43 @@
 """An eval of 20 samples at once, each in a sandbox of its own; a model of the test answers."""
 
-from pathlib import Path
-
+import anyio
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import Score, Target, accuracy, scorer
-from inspect_ai.solver import TaskState, generate, use_tools
+from inspect_ai.solver import TaskState, generate, solver, use_tools
 from inspect_ai.tool import bash
 from inspect_ai.util import sandbox
 
 SAMPLES = 20
+HANGS = 600  # seconds
+
+
+@solver
+def together():
+    """Each sample waits in its sandbox until all have begun: with fewer at once, none would go on."""
+    begun, all_begun = [], anyio.Event()
+
+    async def solve(state: TaskState, generate):
+        machine = await sandbox().exec(["sh", "-c", "echo $SEER_MACHINE"])
+        begun.append(machine.stdout)
+        if len(begun) == SAMPLES:
+            all_begun.set()
+        with anyio.fail_after(HANGS):
+            await all_begun.wait()
+        assert len(set(begun)) == SAMPLES, begun
+        return state
+
+    return solve
 
 
 @scorer(metrics=[accuracy()])
 def written():
     async def score(state: TaskState, target: Target) -> Score:
         content = await sandbox().read_file("answer")
-        machine = await sandbox().exec(["sh", "-c", "echo $SEER_MACHINE"])
-        Path("machines").mkdir(exist_ok=True)
-        Path("machines", machine.stdout.strip()).touch()
         return Score(value="C" if content == f"{target.text}\n" else "I", answer=content)
 
     return score
-
-
 
 
 def model():
@@ -44,13 +57,12 @@ def model():
 
 def main():
     task = Task(
-        dataset=[Sample(input=str(i), target=str(i)) for i in range(SAMPLES)], solver=[use_tools(bash(timeout=60)), generate()],
-        scorer=written(), sandbox=("seer", "seer.yaml"),
+        dataset=[Sample(input=str(i), target=str(i)) for i in range(SAMPLES)],
+        solver=[together(), use_tools(bash(timeout=60)), generate()], scorer=written(), sandbox=("seer", "seer.yaml"),
     )
     logs = eval(task, model=model(), max_samples=SAMPLES, max_sandboxes=SAMPLES, display="none", log_dir="logs")
     assert logs[0].status == "success", logs[0].error.message
     assert logs[0].results.scores[0].metrics["accuracy"].value == 1, logs[0].results
-    assert len(list(Path("machines").iterdir())) == SAMPLES
     print("ok")
 
 

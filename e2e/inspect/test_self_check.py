@@ -5,8 +5,7 @@ from inspect_ai.util._sandbox.self_check import *  # noqa: F403
 
 from seer.inspect import SeerSandbox
 
-# A sandbox of Seer has one user.
-UNSUPPORTED = ["test_exec_as_user"]
+UNSUPPORTED = {"test_exec_as_user": "bubblewrap maps one user into a sandbox"}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ async def environment():
 @pytest.fixture
 async def sandbox_env(request, environment):
     if request.node.originalname in UNSUPPORTED:
-        request.node.add_marker(pytest.mark.xfail(strict=True))
+        request.node.add_marker(pytest.mark.xfail(reason=UNSUPPORTED[request.node.originalname], strict=True))
     return environment
 
 

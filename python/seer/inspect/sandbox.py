@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
+import secrets
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Literal, Optional, Union, overload
@@ -20,7 +24,9 @@ from inspect_ai.util import (
 from pydantic import BaseModel
 
 from .. import errors
+from .._engine import blocking, engine
 from ..environment import Sandbox, SandboxConfig
+from ..environment.experiment import EnvironmentClient
 
 # Prints the size of a file, or ends with one of these codes. Bits that nobody has count also for
 # root, to whom they mean nothing.
@@ -35,6 +41,14 @@ wc -c <"$1"
 """
 _MISSING, _FOLDER, _FORBIDDEN = 44, 45, 46
 
+# Prints the name and the number of the user, and a word if the sandbox has other users.
+_USERS = "id -un; id -u; while read -r _ _ count; do [ \"$count\" = 1 ] || echo many; done </proc/self/uid_map"
+
+# The name of a sandbox of a sample, by which cli_cleanup finds those that outlived their eval.
+_NAME = re.compile("inspect-[0-9a-f]{12}")
+
+_started: dict[str, Sandbox] = {}  # that no cleanup has ended, by ID
+
 
 def _unshown(event: dict[str, Any], text: str) -> None:
     """Inspect shows how far an eval is."""
@@ -47,6 +61,23 @@ class SeerSandboxConfig(BaseModel, frozen=True):
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
+
+
+@blocking
+async def _names() -> dict[str, str]:
+    """The names of all sandboxes that live, by ID."""
+    found = await engine().call("sandbox.list", {})
+    return {s["id"]: s.get("name") or "" for s in found["sandboxes"] or () if s["state"] not in ("stopped", "failed")}
+
+
+async def _end(sandbox: Sandbox) -> None:
+    await sandbox.terminate.aio()
+    _started.pop(sandbox.sandbox_id, None)
+
+
+async def _keep(sandbox: Sandbox) -> None:
+    _started.pop(sandbox.sandbox_id, None)
+    await sandbox.detach.aio()
 
 
 @sandboxenv(name="seer")
@@ -73,15 +104,17 @@ class SeerSandbox(SandboxEnvironment):
     async def sample_init(
         cls, task_name: str, config: Optional[SandboxEnvironmentConfigType], metadata: dict[str, str]
     ) -> dict[str, SandboxEnvironment]:
+        more: dict[str, Any] = {"name": "inspect-" + secrets.token_hex(6), "progress": _unshown}
         if isinstance(config, SeerSandboxConfig):
-            sandbox = Sandbox(SandboxConfig(**{"gpu": None, "execution_mode": None, **config.sandbox}), progress=_unshown)
+            sandbox = Sandbox(SandboxConfig(**{"gpu": None, "execution_mode": None, **config.sandbox}), **more)
         elif isinstance(config, str):
-            sandbox = Sandbox.from_file(config, progress=_unshown)
+            sandbox = Sandbox.from_file(config, **more)
         elif config is None:
-            sandbox = Sandbox(SandboxConfig(gpu=None, provider="local", execution_mode=None), progress=_unshown)
+            sandbox = Sandbox(SandboxConfig(gpu=None, provider="local", execution_mode=None), **more)
         else:
             raise ValueError(f"seer: the configuration is a {type(config).__name__}; use the path of an experiment or SeerSandboxConfig")
         await sandbox.start.aio()
+        _started[sandbox.sandbox_id] = sandbox
         return {"default": cls(sandbox)}
 
     @classmethod
@@ -89,15 +122,27 @@ class SeerSandbox(SandboxEnvironment):
         cls, task_name: str, config: Optional[SandboxEnvironmentConfigType], environments: dict[str, SandboxEnvironment], interrupted: bool
     ) -> None:
         for environment in environments.values():
-            await environment.as_type(SeerSandbox).sandbox.terminate.aio()
+            await _end(environment.as_type(SeerSandbox).sandbox)
+
+    @classmethod
+    async def task_cleanup(cls, task_name: str, config: Optional[SandboxEnvironmentConfigType], cleanup: bool) -> None:
+        """Ends what the samples have left. Without cleanup, each sandbox lives until its timeout."""
+        left = list(_started.values())
+        ended = await asyncio.gather(*(_end(s) if cleanup else _keep(s) for s in left), return_exceptions=True)
+        if kept := [s.sandbox_id for s, e in zip(left, ended) if not cleanup and e is None]:
+            lines = [f"seer: sandboxes that live until their timeout: {len(kept)}", *(f"  seer shell {i}" for i in kept)]
+            lines.append("End one with: inspect sandbox cleanup seer ID. End all with: inspect sandbox cleanup seer.")
+            print("\n".join(lines), file=sys.stderr)
+        for failed in ended:
+            if isinstance(failed, BaseException) and not isinstance(failed, errors.NotFoundError):
+                raise failed
 
     @classmethod
     async def cli_cleanup(cls, id: Optional[str]) -> None:
-        """Ends one sandbox. Those of a task have ended with it, so there are no others to find."""
-        if id is None:
-            print("seer: the sandboxes of a task end with it; name one to end it")
-            return
-        await Sandbox.from_id(id).terminate.aio()
+        """Ends one sandbox, or all that samples have left; those of evals that run, too."""
+        left = [id] if id is not None else [i for i, name in (await _names.aio()).items() if _NAME.fullmatch(name)]
+        await asyncio.gather(*(EnvironmentClient().terminate_sandbox.aio(i) for i in left))
+        print(f"seer: ended sandboxes: {len(left)}")
 
     async def exec(
         self,
@@ -110,8 +155,8 @@ class SeerSandbox(SandboxEnvironment):
         timeout_retry: bool = True,
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        if user is not None and user not in await self._users():
-            raise SandboxUserUnsupportedError(f"a sandbox of Seer has one user; commands cannot run as {user!r}")
+        if user is not None:
+            cmd = await self._as_user(user, cmd)
         limit = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
         try:
             result = await self.sandbox.exec.aio(cmd, input=input, cwd=cwd, env=env, timeout=timeout, limit=limit)
@@ -127,9 +172,16 @@ class SeerSandbox(SandboxEnvironment):
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, result.stdout)
         return ExecResult(result.exit_code == 0, result.exit_code, result.stdout, result.stderr)
 
-    async def _users(self) -> list[str]:
-        said = await self.sandbox.exec.aio("id -un; id -u")
-        return said.stdout.split()
+    async def _as_user(self, user: str, cmd: list[str]) -> list[str]:
+        """The command for a user of the sandbox. Root can run it where the sandbox has other users."""
+        name, number, *many = (await self.sandbox.exec.aio(_USERS)).stdout.split()
+        if user in (name, number):
+            return cmd
+        if number != "0" or not many:
+            raise SandboxUserUnsupportedError(
+                f"the command cannot run as {user!r}: the sandbox has one user, {name}; use a sandbox whose commands run as root"
+            )
+        return ["runuser", "-u", user, "--", *cmd]
 
     async def _look(self, file: str, access: str) -> Optional[int]:
         """The size of a file, and None if there is none."""
