@@ -1,6 +1,6 @@
-# A generated library under mypy and pyright: nothing is wrong with the right program,
-# and every line of the other one that is marked as wrong is reported, and no other. The
-# right one then runs with every Python that is here, 3.8 to the newest.
+# A generated library and the Python package under mypy and pyright: nothing is wrong with the
+# right programs, and every line of the others that is marked as wrong is reported, and no other.
+# The library's right one then runs with every Python that is here, 3.8 to the newest.
 SEER_PYTHON=$("$TOP/scripts/python")
 mypy=2.4.1
 home=$(eval echo "~$(id -un)") # for the cache of pip, and other Pythons
@@ -14,13 +14,14 @@ fi
 "$SEER" up --yes exp/seer.yaml --name typed --quiet
 trap '"$SEER" down --all >/dev/null || true' EXIT
 "$SEER" serve typed "$TOP/e2e/types/tools.py" --as library --name typed --out . >/dev/null
-cp "$TOP"/e2e/types/{right,wrong}.py .
-grep -n '# wrong' wrong.py | cut -d: -f1 >expected
+cp "$TOP"/e2e/types/{right,wrong}{,_api}.py .
+ln -s "$TOP/python/seer" seer
+grep -Hn '# wrong' wrong*.py | cut -d: -f1,2 >expected
 
-check() { # name, command: both programs at once
-  "${@:2}" right.py wrong.py >"$1.out" 2>"$1.err" || true # it finds something
-  grep -Eo '(right|wrong)\.py:[0-9]+(:[0-9]+ -)?:? error' "$1.out" | grep -Eo '(right|wrong)\.py:[0-9]+' | sort -u >"$1.found" || true
-  if grep right.py "$1.found" || ! diff expected <(grep -o '[0-9]*$' "$1.found" | sort -n); then
+check() { # name, command: all programs at once
+  "${@:2}" {right,wrong}{,_api}.py >"$1.out" 2>"$1.err" || true # it finds something
+  grep -Eo '[a-z_]+\.py:[0-9]+(:[0-9]+ -)?:? error' "$1.out" | grep -Eo '[a-z_]+\.py:[0-9]+' | sort -u >"$1.found" || true
+  if ! diff <(sort expected) "$1.found"; then
     cat "$1.out" "$1.err"
     return 1
   fi

@@ -16,6 +16,12 @@ from .._engine import blocking, engine
 from ..workspace import Library
 from .sandbox import Sandbox
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._serving import serving
+else:
+    serving = blocking
+
 _folder: Optional[str] = None
 
 
@@ -65,7 +71,7 @@ class ScopedSandbox(Sandbox):
 
     _scoped = True
 
-    @blocking
+    @serving
     async def serve(
         self, file: Union[str, Path], expose_as: str = "library", name: Optional[str] = None,
         options: Optional[dict[str, Any]] = None,

@@ -1,0 +1,19 @@
+from seer.environment import ModelConfig, Sandbox, SandboxConfig, ScopedSandbox, setup_environment
+from seer.config.parser import load_config
+
+SandboxConfig(gpus="A100")  # wrong
+SandboxConfig(gpu=7)  # wrong
+ModelConfig()  # wrong
+sandbox = Sandbox(SandboxConfig()).start()
+sandbox.exec(7)  # wrong
+code: str = sandbox.exec("true").exit_code  # wrong
+sandbox.serve("interface.py")  # wrong
+scoped = ScopedSandbox(SandboxConfig())
+text: str = scoped.serve("interface.py")  # wrong
+scoped.serve("interface.py", expose_as="mcp").functions  # wrong
+prompt: dict[str, str] = scoped.serve("interface.py", expose_as="prompt")  # wrong
+scoped.serve()  # wrong
+scoped.serve("interface.py", expose="mcp")  # wrong
+scoped.serve.aio("interface.py").functions  # wrong
+setup_environment(load_config("config.yaml")).jupyter_url.upper()  # wrong
+scoped.serve("interface.py").get_activations("the fox")
