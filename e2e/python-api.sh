@@ -37,16 +37,28 @@ done
 sed '/^$/q' answers >env
 set -a && . ./env && set +a
 
-# Repositories of Git, in the place of GitHub's.
+# Repositories of Git, in the place of GitHub's, of which one can be installed without an index;
+# and a wheel in the place of one of PyPI.
 for name in org/repo org/other myorg/my-research-code; do
   mkdir -p "git/$name"
+  [ $name != org/other ] || cp "$TOP"/e2e/python-api/package/* "git/$name"
   (cd "git/$name" && git init -q && echo "the repository" >README && echo >helper.py &&
     git add . && git -c user.name=n -c user.email=n@localhost -c commit.gpgsign=false commit -qm one)
 done
+mkdir wheels
+"$python" - <<'P'
+import zipfile
+
+with zipfile.ZipFile("wheels/einops-0.0.1-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("einops/__init__.py", '__version__ = "0.0.1"\n')
+    wheel.writestr("einops-0.0.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: einops\nVersion: 0.0.1\n")
+    wheel.writestr("einops-0.0.1.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr("einops-0.0.1.dist-info/RECORD", "")
+P
 export LAB_GIT=file://$PWD/git
 
-cp "$TOP"/e2e/python-api/* .
-mkdir -p tasks/my-experiment
+cp "$TOP"/e2e/python-api/*.py .
+mkdir -p tasks/{my-experiment,with-image}
 cat >tasks/my-experiment/config.yaml <<Y
 name: "my-experiment"
 gpu:
@@ -59,6 +71,11 @@ models:
 github_repos:
   - "$LAB_GIT/myorg/my-research-code"
 Y
+printf 'name: with-image\ngpu: {gpu_type: null}\nimage: {commands: ["echo made > /etc/made"]}\n' >tasks/with-image/config.yaml
+# VS Code, if e2e/browsers.sh has installed it.
+code_server_version=$(sed -n 's/^const Version = "\(.*\)"$/\1/p' "$TOP/engine/codeserver/install.go")
+vscode=$(find "$TOP/.tools/data-code-server-$code_server_version" -type d -path '*/node_modules/code-server' -prune 2>/dev/null | head -n 1 || true)
+if [ -n "$vscode" ]; then export LAB_VSCODE=1 SEER_CODE_SERVER=$vscode; fi
 SEER_AGENT_CLAUDE=$("$python" -c 'import shlex; print("python3 -c", shlex.quote(open("agent_program.py").read()))')
 export SEER_AGENT_CLAUDE
 export SEER_PYTHON=$python SEER_PROGRAM=$SEER PYTHONPATH=$TOP/python
@@ -70,4 +87,5 @@ for words in "sandbox notebook, files and snapshot" "sandbox all fields" "sessio
   grep -Fx -- "${words#* }" "${words%% *}.out"
 done
 grep -q '^tools .*execute_code' stages.out # of the notebook
+"$python" -m pytest -q -p no:cacheprovider test_elsewhere.py 9>&-
 if "$SEER" list | grep running; then exit 1; fi

@@ -2,14 +2,38 @@
 
 import json
 import os
+import subprocess
+
+
+def called(server, name, arguments):
+    """What a tool of an MCP server returns, as text."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
+    ]
+    env = {**os.environ, **server.get("env", {})}
+    with subprocess.Popen([server["command"], *server["args"]], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        child.stdin.write("".join(json.dumps(a) + "\n" for a in asked))
+        child.stdin.flush()
+        answer = {}
+        while answer.get("id") != 2:
+            answer = json.loads(child.stdout.readline())
+        child.stdin.close()
+    return answer["result"]["content"][0]["text"]
+
 
 try:
     import helpers
     import model_tools
 except ImportError:
-    with open(os.environ["SEER_PROMPT"]) as prompt, open(os.environ["SEER_MCP_CONFIG"]) as servers:
+    with open(os.environ["SEER_PROMPT"]) as prompt, open(os.environ["SEER_MCP_CONFIG"]) as config:
         print(prompt.read())
-        print("servers:", *sorted(json.load(servers)["mcpServers"]))
+        servers = json.load(config)["mcpServers"]
+    print("servers:", *sorted(servers))
+    if "tools" in servers:
+        print("activations:", json.loads(called(servers["tools"], "get_activations", {"prompt": "the fox", "layer": 1}))["shape"])
 else:
     size = len(model_tools.get_embedding("the fox")["embedding"])
     print(helpers.format_result({**model_tools.get_model_info(), "embedding": f"{size} numbers"}))

@@ -3,4 +3,6 @@
 import os
 
 GPU = os.environ.get("LAB_GPU") or None
+PROVIDER = os.environ.get("LAB_PROVIDER") or "local"
+VSCODE = bool(os.environ.get("LAB_VSCODE"))  # this computer has it
 GIT = os.environ.get("LAB_GIT") or "https://github.com"

@@ -1,9 +1,11 @@
 """A whole sandbox, as the documentation of the environment has it, block by block."""
 
+import urllib.request
 from pathlib import Path
 
-from common import GIT, GPU
+from common import GIT, GPU, PROVIDER, VSCODE
 from seer.environment import ExecutionMode, ModelConfig, RepoConfig, Sandbox, SandboxConfig
+from seer.errors import ConfigError
 
 # A notebook with a model.
 config = SandboxConfig(
@@ -25,6 +27,10 @@ assert sandbox.exec_python("import os; print(os.environ['MODEL_GOOGLE_GEMMA_2_2B
 sandbox.write_file("/workspace/config.json", '{"key": "value"}')
 sandbox.ensure_dir("/workspace/outputs")
 assert sandbox.exec("cat /workspace/config.json && ls -d /workspace/outputs").stdout == '{"key": "value"}/workspace/outputs\n'
+
+sandbox.upload("wheels", "/workspace/wheels")  # the index of this test
+sandbox.exec("pip install einops", env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/workspace/wheels"}, check=True)
+assert sandbox.exec_python("import einops; print(einops.__version__)", check=True).stdout == "0.0.1\n"
 
 # A snapshot, and a sandbox with its files.
 snapshot = sandbox.snapshot("after setup")
@@ -51,7 +57,7 @@ config = SandboxConfig(
     ],
     repos=[
         RepoConfig(url=f"{GIT}/org/repo"),
-        RepoConfig(url=f"{GIT}/org/other", install="python3 -c \"open('installed', 'w').write('yes\\n')\""),
+        RepoConfig(url=f"{GIT}/org/other", install="pip install -e ."),
     ],
     python_packages=["torch", "transformers"],
     secrets=["SERVICE_KEY"],
@@ -61,10 +67,11 @@ config = SandboxConfig(
 )
 with Sandbox(config) as sandbox:
     said = sandbox.exec(
-        "cat /sandbox/path.txt /workspace/data/table.csv; test \"$SERVICE_KEY\" = 'of the file' && echo the secret; cat repo/README other/installed",
+        "cat /sandbox/path.txt /workspace/data/table.csv; test \"$SERVICE_KEY\" = 'of the file' && echo the secret; cat repo/README",
         check=True,
     ).stdout
-    assert said == "local\n1,2\nthe secret\nthe repository\nyes\n", said
+    assert said == "local\n1,2\nthe secret\nthe repository\n", said
+    assert sandbox.exec_python("import helper; print(helper.__file__)", check=True).stdout == "/workspace/other/helper.py\n"
     names = [(m.name, m.var_name, m.hidden, m.base_model) for m in sandbox.model_handles]
     assert names == [
         ("google/gemma-2-9b", "model", False, None),
@@ -73,8 +80,21 @@ with Sandbox(config) as sandbox:
         ("meta-llama/Llama-2-7b", "", False, None),  # the base, which is in the sandbox, too
     ], names
 
+# An agent on this computer, at a provider that is named.
+config = SandboxConfig(gpu=GPU, execution_mode=ExecutionMode.LOCAL, provider=PROVIDER)
+with Sandbox(config) as sandbox:
+    assert sandbox.exec("echo a shell").stdout == "a shell\n" and sandbox.jupyter_url is None
+
+# VS Code, or the error that says what is missing.
+config = SandboxConfig(gpu=GPU, execution_mode=ExecutionMode.NOTEBOOK, debug=True)
+try:
+    with Sandbox(config) as sandbox, urllib.request.urlopen(sandbox.code_server_url) as page:
+        assert VSCODE and page.status == 200
+except ConfigError as e:
+    assert not VSCODE and [p.field for p in e.problems] == ["debug"] and "code-server" in str(e), e
+
 # Packages of the system, for which the sandbox needs one of its own.
-config = SandboxConfig(gpu=GPU, execution_mode=ExecutionMode.CLI, isolation="gvisor", system_packages=["tree"], debug=False)
+config = SandboxConfig(gpu=GPU, execution_mode=ExecutionMode.CLI, isolation="gvisor", system_packages=["tree"])
 with Sandbox(config) as sandbox:
     assert sandbox.exec("tree --version").stdout.startswith("tree v")
 print("all fields")

@@ -28,6 +28,14 @@ assert names == ["google/gemma-2-9b", "meta-llama/Llama-2-7b"], names
 workspace = Workspace(libraries=[library])
 print("a library of", *sorted(library.functions))
 
+# The minimal interface, which has the path of its model in itself.
+minimal = sandbox.serve("minimal.py", expose_as="library")
+assert minimal.get_activations("the fox", 1) == result
+assert minimal.paths() == {
+    "MODEL_GOOGLE_GEMMA_2_9B_PATH": "/models/google--gemma-2-9b",
+    "MODEL_META_LLAMA_LLAMA_2_7B_PATH": "/models/meta-llama--Llama-2-7b",
+}, minimal.paths()
+
 tools = sandbox.serve("interface.py", expose_as="mcp", name="tools")
 prompt = sandbox.serve("interface.py", expose_as="prompt", name="told")
 assert "Extract activations at a specific layer." in prompt and "_internal_helper" not in prompt
@@ -43,7 +51,8 @@ async def main():
         task="Analyze model activations",
     ):
         said.append(str(msg))
-    assert any("Analyze model activations" in s for s in said), said
+    for words in ("Analyze model activations", "Extract activations at a specific layer.", "servers: tools", "activations: [2, 32]"):
+        assert any(words in s for s in said), (words, said)
     print("an agent with tools")
 
 

@@ -5,8 +5,9 @@ import os
 import subprocess
 import sys
 
+from common import GPU
 from seer.config.parser import load_config
-from seer.environment import setup_environment
+from seer.environment import ExecutionMode, ExperimentConfig, GPUConfig, ImageConfig, setup_environment
 
 config = load_config("tasks/my-experiment/config.yaml")
 assert config.name == "my-experiment" and len(config.github_repos) == 1
@@ -52,4 +53,14 @@ print("tools", *sorted(names))
 child.stdin.close()
 assert child.wait() == 0
 
+env_handle._client.terminate_sandbox(env_handle.sandbox_id)
+
+# An image with a command of its own, in a file and in code.
+config = load_config("tasks/with-image/config.yaml")
+assert config.image == ImageConfig(commands=["echo made > /etc/made"]), config
+config = ExperimentConfig(
+    name="with-image", gpu=GPUConfig(gpu_type=GPU), image=config.image, sandbox={"execution_mode": ExecutionMode.CLI},
+)
+env_handle = setup_environment(config)
+assert env_handle.sandbox.exec("cat /etc/made").stdout == "made\n"
 env_handle._client.terminate_sandbox(env_handle.sandbox_id)
