@@ -23,6 +23,25 @@ class Error(Exception):
         self.kind = kind
         self.remedies = remedies or []
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows, of which the last frame is the caller's line."""
+        import sys
+        from types import TracebackType
+
+        frames = []
+        place = self.__traceback__
+        while place is not None:
+            frames.append(place)
+            place = place.tb_next
+        while frames and frames[-1].tb_frame.f_locals.get("__tracebackhide__"):
+            frames.pop()
+        shown = None
+        for frame in reversed(frames):
+            shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+        shell = sys.modules["IPython"].get_ipython()
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, shown)
+        return lines
+
 
 class Problem:
     """One mistake in a configuration: the field, what is wrong with it, and what to do."""

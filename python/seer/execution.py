@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from ._engine import blocking, engine, sessions
+from ._engine import blocking, blocking_session, engine
 from .environment.config import PathLike
 from .environment.sandbox import Sandbox
 from .errors import ConfigError, NotFoundError, Problem
@@ -116,26 +115,7 @@ class LocalSession(Session):
     kind = "local"
 
 
-class _Creator(Generic[S]):
-    """A function in two forms that makes a session of the caller's context."""
-
-    def __init__(self, work: Callable[..., Coroutine[Any, Any, S]]):
-        self._work = blocking(work)
-        self.__doc__, self.__name__, self.__wrapped__ = work.__doc__, work.__name__, work
-
-    def __call__(self, *args: Any, **kwargs: Any) -> S:
-        return self._noted(self._work(*args, **kwargs))
-
-    async def aio(self, *args: Any, **kwargs: Any) -> S:
-        """The same as a coroutine of the caller's own loop."""
-        return self._noted(await self._work.aio(*args, **kwargs))
-
-    def _noted(self, session: S) -> S:
-        sessions.add(session)
-        return session
-
-
-@_Creator
+@blocking_session
 async def create_notebook_session(
     sandbox: Sandbox, workspace: Optional[Workspace] = None, workspace_dir: Optional[PathLike] = None, name: Optional[str] = None,
 ) -> NotebookSession:
@@ -148,7 +128,7 @@ async def create_notebook_session(
     return await _inside(NotebookSession, sandbox, workspace, workspace_dir, name)
 
 
-@_Creator
+@blocking_session
 async def create_cli_session(
     sandbox: Sandbox, workspace: Optional[Workspace] = None, workspace_dir: Optional[PathLike] = None, name: Optional[str] = None,
 ) -> CLISession:
@@ -157,7 +137,7 @@ async def create_cli_session(
     return await _inside(CLISession, sandbox, workspace, workspace_dir, name)
 
 
-@_Creator
+@blocking_session
 async def create_local_session(
     workspace: Optional[Workspace] = None, workspace_dir: Optional[PathLike] = None, name: Optional[str] = None,
 ) -> LocalSession:

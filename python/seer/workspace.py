@@ -78,6 +78,11 @@ class Library:
     def __repr__(self) -> str:
         return f"<Library {self.name or self._path}>"
 
+    def _repr_html_(self) -> str:
+        from ._engine import html
+
+        return html.table(("Library", self.name or os.path.basename(self._path)), ("Path", self._path), ("Code", self._code))
+
 
 @dataclass(frozen=True)
 class Skill:
@@ -111,6 +116,13 @@ class Workspace:
     init: Optional[str] = None  #: Python that each kernel or interpreter runs first
     preload_models: bool = True  #: load the models of the sandbox
     hidden_model_loading: bool = True  #: no cell of a notebook shows how
+
+    def _repr_html_(self) -> str:
+        from ._engine import html
+
+        names = ("libraries", "skills", "skill_dirs", "files", "dirs", "init")
+        shown = [(name, getattr(self, name)) for name in names]
+        return html.table(*((name, [*value] if isinstance(value, (list, tuple)) else value) for name, value in shown))
 
     def _wire(self, local: bool) -> wire.Workspace:
         """The message for the engine, of a session with or without a sandbox."""

@@ -5,7 +5,6 @@ import json
 import os
 import shlex
 import signal
-import sys
 from pathlib import Path
 
 from seer import ConfigError, Error, UnsupportedError
@@ -124,7 +123,6 @@ class TestAgent(Case):
                 session.closed = True
             finally:
                 scoped.terminate()
-                sys.modules.pop("model_tools", None)
 
         asyncio.run(main())
 

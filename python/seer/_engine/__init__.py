@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .blocking import blocking, blocking_self
+from .blocking import blocking, blocking_class, blocking_self, blocking_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .process import Engine
 
-__all__ = ["blocking", "blocking_self", "engine"]
+__all__ = ["blocking", "blocking_class", "blocking_self", "blocking_session", "engine"]
 
 
 def engine() -> Engine:

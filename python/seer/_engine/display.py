@@ -53,15 +53,15 @@ class Shown:
 
 def new() -> Optional[Shown]:
     """What shows a request here; None where nobody looks."""
-    kernel = _kernel()
-    if kernel is not None:
-        return Shown(_Notebook(kernel).show)
+    shows = kernel()
+    if shows is not None:
+        return Shown(_Notebook(shows).show)
     if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return Shown(_Terminal().show)
     return None
 
 
-def _kernel() -> Any:
+def kernel() -> Any:
     """The module IPython.display, if this program is a kernel of Jupyter."""
     ipython = sys.modules.get("IPython")  # a kernel has imported it
     shell = ipython.get_ipython() if ipython is not None else None

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 PROTOCOL = 1
 LONGEST_LINE = 1 << 28  # bytes of a message
+ENDING = 90  # seconds that the process has to end; it gives its sandboxes 60
 LAST_WORDS = 20  # lines of the engine's standard error that an exception has
 
 Event = Callable[[dict[str, Any], str], None]
@@ -78,7 +80,29 @@ class Engine:
         if process is None or process.stdin is None:
             return
         process.stdin.close()
-        await process.wait()
+        try:
+            await asyncio.wait_for(process.wait(), ENDING)
+        except asyncio.TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+            print(
+                f"seer: the engine did not end within {ENDING} s and was killed; sandboxes that run on end within a minute",
+                file=sys.stderr,
+            )
+
+    def leave(self) -> None:
+        """Closes the pipes in a child that was forked, so that the process ends with the parent
+        alone. The loop is the parent's, too: nothing may change what it waits for."""
+        transport = getattr(self._process, "_transport", None)
+        if transport is None:
+            return
+        for number in range(3):
+            pipe = transport.get_pipe_transport(number)
+            file = pipe.get_extra_info("pipe") if pipe is not None else None
+            if file is not None:
+                file.close()
+                pipe._pipe = None  # or the end of the object would have the loop forget it
+        transport._closed = True  # or that of the object would kill the process
 
     async def _ready(self) -> None:
         if self._process is not None and self._process.returncode is not None:
@@ -140,7 +164,11 @@ class Engine:
     async def _send(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> None:
         assert process.stdin is not None
         try:
-            process.stdin.write(json.dumps(message).encode() + b"\n")
+            line = json.dumps(message, allow_nan=False)
+        except (TypeError, ValueError) as e:
+            raise errors.ConfigError(f"{message['method']}: a value cannot be sent to the engine: {e}") from None
+        try:
+            process.stdin.write(line.encode() + b"\n")
             await process.stdin.drain()
         except (ConnectionError, RuntimeError):
             raise self._ended() from None
@@ -187,6 +215,7 @@ class Engine:
 
 
 _engine: Optional[Engine] = None
+_parents: list[Engine] = []  # the end of such an object would touch the parent's loop
 
 
 def engine() -> Engine:
@@ -204,7 +233,10 @@ def _at_exit() -> None:
 
 def _after_fork() -> None:
     global _engine
-    _engine = None  # it is the parent's
+    if _engine is not None:
+        _engine.leave()
+        _parents.append(_engine)
+    _engine = None
 
 
 atexit.register(_at_exit)

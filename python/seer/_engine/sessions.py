@@ -3,6 +3,9 @@
 ``run_agent`` without a session uses the one that was created in the caller's context: the same
 thread, and the same task or one that started it. Contexts do not share sessions, so an agent of
 one task never works in the session of another.
+
+A kernel of Jupyter runs each cell that awaits in a task of its own. There, the sessions of all
+contexts count.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import Error
+from .display import kernel
 
 
 class Session(Protocol):
@@ -43,11 +47,15 @@ class Session(Protocol):
 
 
 _created: ContextVar[tuple[Session, ...]] = ContextVar("seer_sessions", default=())
+_of_kernel: list[Session] = []
 
 
 def add(session: Session) -> None:
     """Notes a session that was created in the caller's context."""
-    _created.set((*_open(), session))
+    if kernel() is None:
+        _created.set((*_open(), session))
+    else:
+        _of_kernel[:] = [*_open(), session]
 
 
 def current() -> Session:
@@ -68,4 +76,5 @@ def current() -> Session:
 
 
 def _open() -> tuple[Session, ...]:
-    return tuple(s for s in _created.get() if not s.closed)
+    created = _created.get() if kernel() is None else tuple(_of_kernel)
+    return tuple(s for s in created if not s.closed)

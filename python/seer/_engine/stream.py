@@ -20,13 +20,14 @@ class AgentRun:
     def __init__(self, params: wire.AgentParams):
         self._stream = uuid.uuid4().hex
         self._params: wire.AgentParams = {**params, "stream": self._stream}
-        self._events: asyncio.Queue[Optional[dict[str, Any]]] = asyncio.Queue()
+        self._events: asyncio.Queue[Optional[dict[str, Any]]]  # of next: Python 3.9 gives it the loop of this thread
         self._work: Optional[asyncio.Task[Any]] = None
         self._lines = 0
 
     async def next(self) -> Optional[dict[str, Any]]:
         """The next event, or None when the agent has ended. Its error is raised then."""
         if self._work is None:
+            self._events = asyncio.Queue()
             self._work = asyncio.ensure_future(engine().call("agent.run", self._params, self._hear))
             self._work.add_done_callback(lambda _: self._events.put_nowait(None))
         event = await self._events.get()

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .experiment import EnvironmentHandle, ExperimentConfig, GPUConfig, setup_environment
     from .results import CommandError, ExecResult, ModelHandle, Snapshot
     from .sandbox import Sandbox
-    from .scoped import ScopedSandbox, ServedLibrary
+    from .scoped import ScopedSandbox
+    from .served import ServedLibrary
 
 __all__ = [
     "CommandError",
@@ -40,4 +41,4 @@ __all__ = [
 ]
 
 # That of Sandbox is the first, as it imports the least.
-__getattr__, __dir__ = _lazy.names(__name__, __all__, ("sandbox", "results", "config", "scoped", "experiment"))
+__getattr__, __dir__ = _lazy.names(__name__, __all__, ("sandbox", "results", "config", "scoped", "served", "experiment"))

@@ -9,15 +9,16 @@ from __future__ import annotations
 import difflib
 import enum
 import functools
+import math
 import os
-from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Optional, TypeVar, Union
 
+from .._engine import arguments
 from ..errors import ConfigError, Problem
 
 T = TypeVar("T")
-PathLike = Union[str, "os.PathLike[str]"]
+PathLike = Union[str, os.PathLike[str]]
 
 
 class ExecutionMode(str, enum.Enum):
@@ -29,24 +30,37 @@ class ExecutionMode(str, enum.Enum):
 
 
 def _checked(cls: type[T]) -> type[T]:
-    """Has the class report all unknown fields at once, with the nearest known names."""
+    """Has the class report all unknown and missing fields at once, and then all wrong types, too.
+    Without such a field, the types are checked with the values: see ``_json``."""
     made = cls.__init__
-    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
 
     @functools.wraps(made)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        problems = []
-        for name in kwargs:
-            if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                hint = f"did you mean {near[0]}?" if near else "known are " + ", ".join(names)
-                problems.append(Problem(f"{cls.__name__}.{name}", "unknown field", hint))
+        __tracebackhide__ = True
+        names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+        given = {**dict(zip(names, args)), **kwargs}
+        problems = _misnamed(cls, names, given)
         if problems:
-            raise ConfigError("", problems)
+            hints = arguments.of_fields(cls)
+            wrong = [p for n, v in given.items() if n in hints for p in arguments.problems(v, hints[n], f"{cls.__name__}.{n}")]
+            raise ConfigError("", [*problems, *wrong])
         made(self, *args, **kwargs)
 
     cls.__init__ = init  # type: ignore[method-assign]
     return cls
+
+
+def _misnamed(cls: type, names: list[str], given: dict[str, Any]) -> list[Problem]:
+    problems = []
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {near[0]}?" if near else "known are " + ", ".join(names)
+            problems.append(Problem(f"{cls.__name__}.{name}", "unknown field", hint))
+    for f in fields(cls):
+        if f.default is MISSING and f.default_factory is MISSING and f.name not in given:
+            problems.append(Problem(f"{cls.__name__}.{f.name}", "is missing"))
+    return problems
 
 
 @_checked
@@ -155,23 +169,56 @@ class SandboxConfig:
 
     def experiment(self, scoped: bool = False) -> dict[str, Any]:
         """The experiment for the engine. A scoped sandbox has no execution mode."""
-        values = _plain(self)
+        values, problems = self._experiment(scoped)
+        if problems:
+            raise ConfigError("", problems)
+        return values
+
+    def _experiment(self, scoped: bool) -> tuple[dict[str, Any], list[Problem]]:
+        """The experiment, and what in it the engine cannot be told. It has a value there that the
+        engine refuses, so that all mistakes are found at once."""
+        problems: list[Problem] = []
+        values = _fields(self, "", problems)
         if scoped:
             values.pop("execution_mode", None)
-        return {"sandbox": values}
+        return {"sandbox": values}, problems
 
 
-def _plain(value: Any) -> Any:
-    """The value as JSON has it, without fields that are not set."""
+_REFUSED = [[]]  # type: ignore[var-annotated] # no field has this type
+
+
+class _NotJSON(Exception):
+    """A value that JSON does not have."""
+
+
+def _fields(value: Any, where: str, problems: list[Problem]) -> dict[str, Any]:
+    """A configuration as JSON has it, without fields that are not set."""
+    made = {}
+    for f in fields(value):
+        place, content = where + f.name, getattr(value, f.name)
+        try:
+            plain = _json(content, place, problems)
+        except _NotJSON as e:
+            found = arguments.problems(content, arguments.of_fields(type(value))[f.name], place)
+            problems += found or [Problem(place, str(e))]
+            plain = _REFUSED
+        if plain is not None and plain != [] and plain != {}:
+            made[f.name] = plain
+    return made
+
+
+def _json(value: Any, where: str, problems: list[Problem]) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        plain = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-        return {k: v for k, v in plain.items() if v is not None and v != [] and v != {}}
+        return _fields(value, where + ".", problems)
     if isinstance(value, enum.Enum):
         return value.value
-    if isinstance(value, Path):
-        return str(value)
+    if isinstance(value, os.PathLike):
+        return _json(os.fspath(value), where, problems)
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _json(v, f"{where}.{k}", problems) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    return value
+        return [_json(v, f"{where}[{i}]", problems) for i, v in enumerate(value)]
+    if value is None or isinstance(value, (str, int)) or isinstance(value, float) and math.isfinite(value):
+        return value
+    shown = value if isinstance(value, float) else type(value).__name__
+    raise _NotJSON(f"has a value that cannot be in a configuration: {shown}")

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
-from .._engine import blocking
+from .._engine import arguments, blocking
 from ..errors import ConfigError, Problem
 from .config import ImageConfig, ModelConfig, PathLike, RepoConfig, SandboxConfig, VolumeConfig, _checked
 from .sandbox import Sandbox
@@ -44,7 +44,12 @@ class ExperimentConfig:
     others: dict[str, Any] = field(default_factory=dict)  #: serve, workspace and agent of a file
 
     def sandbox_config(self) -> SandboxConfig:
-        """All fields of the sandbox. Raises ConfigError where one is set in two places."""
+        """All fields of the sandbox. Raises ConfigError where one has a wrong type or is set in two
+        places."""
+        hints = arguments.of_fields(type(self))
+        wrong = [p for name, hint in hints.items() for p in arguments.problems(getattr(self, name), hint, name)]
+        if wrong:
+            raise ConfigError("", wrong)
         gpu = self.gpu or GPUConfig()
         here: dict[str, tuple[str, Any]] = {
             "gpu": ("gpu.gpu_type", gpu.gpu_type), "gpu_count": ("gpu.gpu_count", gpu.gpu_count),
@@ -100,13 +105,14 @@ async def setup_environment(config: ExperimentConfig) -> EnvironmentHandle:
     """
     made = config.sandbox_config()
     sandbox = Sandbox(made)
+    values, sandbox._problems = made._experiment(False)
     sandbox._source = {
         "experiment": {
-            **({"name": config.name} if config.name else {}), **made.experiment(), "workspace": {"preload_models": False},
+            **({"name": config.name} if config.name else {}), **values, "workspace": {"preload_models": False},
         },
         "dir": os.path.abspath(config.base_dir or os.getcwd()),
     }
-    await sandbox.start.aio()
+    await sandbox._start()
     jupyter = sandbox._handle()
     return EnvironmentHandle(
         sandbox_id=sandbox.sandbox_id, jupyter_url=sandbox.jupyter_url, jupyter_port=jupyter.get("jupyter_port") or None,

@@ -21,6 +21,13 @@ class ExecResult:
     def __str__(self) -> str:
         return self.stdout
 
+    def _repr_html_(self) -> str:
+        from .._engine import html
+
+        ended = f"{self.exit_code}, after its timeout" if self.timed_out else str(self.exit_code)
+        cut = "more output was not kept" if self.truncated else ""
+        return html.table(("Exit code", ended), ("Output", self.stdout), ("Errors", self.stderr), ("Note", cut))
+
 
 class CommandError(Error):
     """A command that was to succeed failed. ``result`` is how."""
@@ -42,6 +49,13 @@ class ModelHandle:
     is_peft: bool
     base_model: Optional[str]
 
+    def _repr_html_(self) -> str:
+        from .._engine import html
+
+        kind = f"adapter of {self.base_model}" if self.is_peft else ""
+        hidden = "its name, from the agent" if self.hidden else ""
+        return html.table(("Model", self.name), ("Path", self.path), ("Variable", self.var_name), ("Kind", kind), ("Hidden", hidden))
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -50,3 +64,8 @@ class Snapshot:
     name: str
     id: str
     description: str
+
+    def _repr_html_(self) -> str:
+        from .._engine import html
+
+        return html.table(("Snapshot", self.name), ("ID", self.id), ("Description", self.description))

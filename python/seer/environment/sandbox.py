@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import time
 
-from .._engine import blocking, blocking_self, engine
-from ..errors import ConfigError, Error
+from .._engine import blocking, blocking_class, blocking_self, engine
+from ..errors import ConfigError, Error, Problem
 
 TYPE_CHECKING = False  # the import of Sandbox costs less than 5 ms: see _lazy
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
-    from typing import Any, Callable, Optional, TypeVar, Union
+    from typing import Any, Callable, Literal, Optional, TypeVar, Union
 
     from .._engine import wire
     from .config import SandboxConfig
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     S = TypeVar("S", bound="Sandbox")
     Progress = Callable[[dict[str, Any], str], None]
+
+_SMALL = 1 << 20  # bytes of a file whose content may be part of a message
+_SOON = 5  # seconds in which the state must be known to be shown
 
 
 class Sandbox:
@@ -33,8 +38,13 @@ class Sandbox:
     def __init__(self, config: Optional[SandboxConfig] = None, name: Optional[str] = None, progress: Optional[Progress] = None):
         """``name`` is another way to find the sandbox. ``progress`` is called with each event, and
         with it as a sentence; without it, a notebook or a terminal shows how far the work is."""
+        __tracebackhide__ = True
+        problems = _wrong(config, name, progress)
+        if problems:
+            raise ConfigError("", problems)
         self.config = config if config is not None else _default()
         self._name, self._progress, self._snapshot = name, progress, ""
+        self._problems: list[Problem] = []  # of source, which only the types of Python show
         self._source: wire.StartParams = {}  # type: ignore[typeddict-item]  # where it is not config alone
         self._info: wire.Info = {}  # type: ignore[typeddict-item]  # until it has started
 
@@ -45,44 +55,65 @@ class Sandbox:
         Raises ConfigError with all mistakes before anything is rented. If it fails or is
         interrupted, what was rented has been ended.
         """
+        return await self._start()
+
+    async def _start(self: S) -> S:
         if self._info:
             raise Error(f"the sandbox {self.sandbox_id} was started before; make another one", "conflict")
         params: wire.StartParams = {"dir": os.getcwd(), "name": self._name or "", "snapshot": self._snapshot}
+        problems = self._problems
         if not self._source:
+            values, problems = self.config._experiment(self._scoped)
             # A session loads the models, and is told then what else its kernels begin with.
-            params["experiment"] = {**self.config.experiment(self._scoped), "workspace": {"preload_models": False}}
+            params["experiment"] = {**values, "workspace": {"preload_models": False}}
         params.update(self._source)
-        self._info = await engine().call("sandbox.start", params, self._progress)
+        if self._scoped and "file" in params:
+            params = await _without_mode(params)
+        try:
+            self._info = await engine().call("sandbox.start", params, self._progress)
+        except ConfigError as e:
+            more = [p for p in e.problems if not any(_inside(p.field, own.field) for own in problems)]
+            for problem in more:
+                if any(f"`{name}`" in problem.message and name in os.environ for name in self.config.secrets):
+                    problem.hint = "it was set after the engine started: set it before the first sandbox, or in .env"
+            if not problems and not more:
+                raise
+            raise ConfigError("", [*problems, *more], remedies=e.remedies) from None
         return self
 
     @classmethod
     def from_file(cls: type[S], path: Union[str, Path], **more: Any) -> S:
         """A sandbox of an experiment file, to be started. Only its ``sandbox`` counts."""
         made = cls(**more)
+        if not isinstance(path, (str, os.PathLike)):
+            raise ConfigError("", [Problem("from_file.path", f"must be a path, not {type(path).__name__}")])
         made._source = {"dir": os.getcwd(), "file": os.path.abspath(path)}
         return made
 
-    @classmethod
-    def from_snapshot(cls: type[S], snapshot: Union[Snapshot, str], config: Optional[SandboxConfig] = None, **more: Any) -> S:
-        """Starts a sandbox with the files of a snapshot."""
+    @blocking_class
+    async def from_snapshot(
+        cls: type[S], /, snapshot: Union[Snapshot, str], config: Optional[SandboxConfig] = None, **more: Any,
+    ) -> S:
+        """Starts a sandbox with the files of a snapshot. ``more`` is the rest of what the class
+        takes."""
         made = cls(config, **more)
         made._snapshot = snapshot if isinstance(snapshot, str) else snapshot.name
-        made.start()
-        return made
+        return await made._start()
 
-    @classmethod
-    def from_id(cls: type[S], sandbox: str) -> S:
+    @blocking_class
+    async def from_id(cls: type[S], sandbox: str) -> S:
         """Finds a sandbox that runs, by its ID, an unambiguous beginning of it, or its name. It
         does not end with this program."""
-        from .._engine import loop
-
         found = cls()
-        found._info = loop.wait(engine().call("sandbox.open", {"sandbox": sandbox}))
+        found._info = await engine().call("sandbox.open", {"sandbox": sandbox})
         return found
 
     @blocking
     async def terminate(self) -> None:
         """Ends the sandbox and everything in it. It may be called again."""
+        await self._terminate()
+
+    async def _terminate(self) -> None:
         if self._info:
             await engine().call("sandbox.terminate", {"sandbox": self.sandbox_id}, self._progress)
             self._info["state"] = "stopped"
@@ -132,15 +163,27 @@ class Sandbox:
 
     @blocking
     async def write_file(self, path: str, content: Union[str, bytes]) -> None:
-        """Writes a file whole or not at all, of up to 16 MiB. Missing folders are made."""
-        params: wire.FileParams = {"sandbox": self.sandbox_id, "path": path, "content": _encoded(content)}
-        await engine().call("sandbox.write", params, self._progress)
+        """Writes a file of any size, whole or not at all. Missing folders are made."""
+        data = content.encode() if isinstance(content, str) else content
+        if len(data) <= _SMALL:
+            params: wire.FileParams = {"sandbox": self.sandbox_id, "path": path, "content": _encoded(data)}
+            await engine().call("sandbox.write", params, self._progress)
+            return
+        with _temporary() as local:
+            with open(local, "xb") as file:
+                file.write(data)
+            os.chmod(local, 0o644)
+            await self._copy("sandbox.upload", local, path)
 
     @blocking
     async def read_file(self, path: str) -> bytes:
-        """Reads a file."""
-        got = await engine().call("sandbox.read", {"sandbox": self.sandbox_id, "path": path}, self._progress)
-        return _bytes(got["content"])
+        """Reads a file of any size."""
+        with _temporary() as local:
+            await self._copy("sandbox.download", local, path)
+            if os.path.isdir(local):
+                raise Error(f"{path} is a folder and cannot be read; use download", "call")
+            with open(local, "rb") as file:
+                return file.read()
 
     @blocking
     async def ensure_dir(self, path: str) -> None:
@@ -150,14 +193,16 @@ class Sandbox:
     @blocking
     async def upload(self, local: Union[str, Path], remote: str) -> None:
         """Copies a file or folder of this computer into the sandbox."""
-        params: wire.FileParams = {"sandbox": self.sandbox_id, "local": os.path.abspath(local), "path": remote}
-        await engine().call("sandbox.upload", params, self._progress)
+        await self._copy("sandbox.upload", local, remote)
 
     @blocking
     async def download(self, remote: str, local: Union[str, Path]) -> None:
         """Copies a file or folder of the sandbox to this computer."""
+        await self._copy("sandbox.download", local, remote)
+
+    async def _copy(self, method: Literal["sandbox.upload", "sandbox.download"], local: Union[str, Path], remote: str) -> None:
         params: wire.FileParams = {"sandbox": self.sandbox_id, "local": os.path.abspath(local), "path": remote}
-        await engine().call("sandbox.download", params, self._progress)
+        await engine().call(method, params, self._progress)
 
     @blocking
     async def snapshot(self, description: str = "", *, name: Optional[str] = None, memory: bool = False) -> Snapshot:
@@ -174,8 +219,13 @@ class Sandbox:
 
     @blocking
     async def fork(self: S, copies: int = 1) -> list[S]:
-        """Makes copies of the sandbox with its files, and with its processes if it is on this
-        computer in gVisor."""
+        """Makes copies of the running sandbox that go on where it is, with its files, processes and
+        their memory.
+
+        The sandbox must be on this computer, without a GPU, with ``isolation="gvisor"`` and with
+        ``network="none"`` or a list of hosts. Any other one is an UnsupportedError; ``snapshot``
+        and ``from_snapshot`` copy the files of any sandbox.
+        """
         made = []
         got = await engine().call("sandbox.fork", {"sandbox": self.sandbox_id, "copies": copies}, self._progress)
         for info in got["sandboxes"] or ():
@@ -215,17 +265,19 @@ class Sandbox:
         self.sandbox_id  # noqa: B018 - raises if there is none
         return self._info.get("environment") or {}  # type: ignore[return-value]
 
-    def __enter__(self: S) -> S:
-        return self if self._info else self.start()
+    @blocking_self
+    async def __enter__(self: S) -> S:
+        return self if self._info else await self._start()
 
-    def __exit__(self, *_: object) -> None:
-        self.terminate()
+    @blocking
+    async def __exit__(self, *_: object) -> None:
+        await self._terminate()
 
-    async def __aenter__(self: S) -> S:
-        return self if self._info else await self.start.aio()
+    def __aenter__(self: S) -> Awaitable[S]:
+        return self.__enter__.aio()
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.terminate.aio()
+    def __aexit__(self, *_: object) -> Awaitable[None]:
+        return self.terminate.aio()
 
     def __repr__(self) -> str:
         name = type(self).__name__
@@ -234,26 +286,81 @@ class Sandbox:
         return f"<{name} {self._info['id']} on {self._info['provider']}>"
 
     def _repr_html_(self) -> str:
-        import html
+        from .._engine import html
 
         if not self._info:
             return html.escape(repr(self))
-        rows = [("Sandbox", self._info["id"]), ("State", self._info["state"]), ("Provider", self._info["provider"])]
-        if self._info.get("gpu"):
-            rows.append(("GPU", f"{self._info.get('gpu_count') or 1} × {self._info['gpu']}"))
-        if self._info.get("cost_per_hour"):
-            rows.append(("Cost", f"{self._info['cost_per_hour']:.2f} USD an hour"))
-        cells = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows)
-        for title, url in (("Jupyter", self.jupyter_url), ("VS Code", self.code_server_url)):
-            if url and self._info["state"] == "running":
-                cells += f'<tr><th>{title}</th><td><a href="{html.escape(url)}" target="_blank">open</a></td></tr>'
-        return f"<table>{cells}</table>"
+        info = self._now()
+        gpu = f"{info.get('gpu_count') or 1} × {info['gpu']}" if info.get("gpu") else ""
+        cost = f"{info['cost']:.2f} USD so far, {info['cost_per_hour']:.2f} USD an hour" if info.get("cost_per_hour") else ""
+        links = [(title, html.Link(url)) for title, url in (("Jupyter", self.jupyter_url), ("VS Code", self.code_server_url)) if url]
+        return html.table(
+            ("Sandbox", info["id"]), ("State", info["state"]), ("Provider", info["provider"]), ("GPU", gpu), ("Cost", cost),
+            *(links if info["state"] == "running" else ()),
+        )
+
+    def _now(self) -> wire.Info:
+        """The sandbox as it is now, or as it was when the engine was last asked and answered."""
+        import asyncio
+        from contextlib import suppress
+
+        from .._engine import loop
+
+        async def ask() -> wire.Info:
+            asked = engine().call("sandbox.open", {"sandbox": self.sandbox_id}, lambda event, text: None)
+            return await asyncio.wait_for(asked, _SOON)
+
+        with suppress(Error, asyncio.TimeoutError):
+            self._info = loop.wait(ask())
+        return self._info
 
 
 def _default() -> SandboxConfig:
     from .config import SandboxConfig
 
     return SandboxConfig()
+
+
+def _wrong(config: object, name: object, progress: object) -> list[Problem]:
+    if config is None and name is None and progress is None:
+        return []
+    from .config import SandboxConfig
+
+    problems = []
+    for field, value, fits, want, hint in (
+        ("config", config, isinstance(config, SandboxConfig), "a SandboxConfig", 'such as SandboxConfig(gpu="A100")'),
+        ("name", name, isinstance(name, str), "a text", ""),
+        ("progress", progress, callable(progress), "a function", "of the event and its sentence"),
+    ):
+        if value is not None and not fits:
+            problems.append(Problem(field, f"must be {want}, not {type(value).__name__}", hint))
+    return problems
+
+
+async def _without_mode(params: wire.StartParams) -> wire.StartParams:
+    """The sandbox of an experiment file for a scoped one, which has no execution mode."""
+    file = params["file"]
+    got = (await engine().call("experiment.load", {"file": file}))["experiment"]
+    sandbox = {k: v for k, v in got.get("sandbox", {}).items() if v is not None and k != "execution_mode"}
+    experiment = {**({"name": got["name"]} if got.get("name") else {}), "sandbox": sandbox, "workspace": {"preload_models": False}}
+    return {**{k: v for k, v in params.items() if k != "file"}, "experiment": experiment, "dir": os.path.dirname(file)}  # type: ignore[typeddict-item]
+
+
+def _inside(field: str, outer: str) -> bool:
+    return field == outer or field.startswith((outer + ".", outer + "["))
+
+
+def _temporary() -> AbstractContextManager[str]:
+    """The path of a file that does not exist yet, and is removed in the end."""
+    import tempfile
+    from contextlib import contextmanager
+
+    @contextmanager
+    def path() -> Iterator[str]:
+        with tempfile.TemporaryDirectory(prefix="seer-") as folder:
+            yield os.path.join(folder, "file")
+
+    return path()
 
 
 def _encoded(content: Union[str, bytes, None]) -> str:
