@@ -75,15 +75,17 @@ async def run_agent(
     you close or cancel the generator, Seer asks the agent to stop. If the agent fails, the
     generator raises an AgentError after the last message.
     """
-    command = _command(provider, kwargs)
-    used = session if session is not None else sessions.current()
-    run = AgentRun({
-        "agent": {**kwargs, "command": command, "prompt": _text([task, prompt, *prompts], used.prompt)},
-        "dir": str(used.workspace_dir.absolute()), "env": dict(used.env),
-        "mcp_servers": _servers(used.mcp_config, mcp_config, mcp_servers),
-    })
+    __tracebackhide__ = True
     said: list[str] = []
+    run: Optional[AgentRun] = None
     try:
+        command = _command(provider, kwargs)
+        used = session if session is not None else sessions.current()
+        run = AgentRun({
+            "agent": {**kwargs, "command": command, "prompt": _text([task, prompt, *prompts], used.prompt)},
+            "dir": str(used.workspace_dir.absolute()), "env": dict(used.env),
+            "mcp_servers": _servers(used.mcp_config, mcp_config, mcp_servers),
+        })
         while (event := await _here(run.next())) is not None:
             message = _message(event)
             if message.type == "agent.error_output":
@@ -91,8 +93,11 @@ async def run_agent(
             yield message
             if message.type == "agent.finished" and message.data["exit_code"] != 0:
                 raise AgentError(message.data["exit_code"], said)
+    except Error as e:
+        raise e.with_traceback(None) from e.__cause__
     finally:
-        await _here(run.stop())
+        if run is not None:
+            await _here(run.stop())
 
 
 def _here(work: Any) -> Any:

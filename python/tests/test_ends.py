@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
 from seer import EngineError
@@ -94,6 +95,73 @@ class TestEnds(Case):
         _, status = os.waitpid(child, 0)
         self.assertEqual(status, 0)
         self.assertEqual(sandbox.exec("echo on").stdout, "on\n")
+
+    # A child that was forked and lives on; it notes its number.
+    FORKED = STARTED.replace("    print(", """
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(1000)
+    open("child", "w").write(str(pid))
+    print(""")
+
+    def forked(self, then):
+        """Runs a program that has forked, and ends the child afterwards."""
+        before = os.getcwd()
+        os.chdir(self.dir)
+        self.addCleanup(os.chdir, before)
+        child, sandbox = self.program(self.FORKED + then)
+        pid = int((self.dir / "child").read_text())
+        self.addCleanup(os.kill, pid, signal.SIGKILL)
+        return child, sandbox
+
+    def test_end_of_a_parent(self):
+        """A program ends at once, though a child that it has forked lives on."""
+        child, sandbox = self.forked("")
+        self.assertEqual(child.wait(PATIENCE), 0)
+        self.assertNotEqual(states()[sandbox], "running")
+
+    def test_killed_parent(self):
+        child, sandbox = self.forked("    time.sleep(1000)\n")
+        self.assertEqual(states()[sandbox], "running")
+        child.kill()
+        self.ends(sandbox)
+
+    def test_end_of_a_child(self):
+        """A child ends as programs do, and the engine of its parent goes on."""
+        child, line = self.program("""
+            import os, sys
+            from support import config
+            from seer.environment import Sandbox
+            sandbox = Sandbox(config()).start()
+            pid = os.fork()
+            if pid == 0:
+                sandbox = None
+                sys.exit()
+            _, status = os.waitpid(pid, 0)
+            print(status, sandbox.exec("echo on").stdout, flush=True)
+        """)
+        self.assertEqual((line, *child.communicate(timeout=PATIENCE)), ("0 on", "", ""))
+
+    def test_engine_that_does_not_end(self):
+        program = self.write("seer", f"""\
+            #!{sys.executable}
+            import json, sys, time
+            for line in sys.stdin:
+                print(json.dumps({{"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {{"sandboxes": []}}}}), flush=True)
+            time.sleep(1000)
+        """)
+        program.chmod(0o755)
+        child, _ = self.program(f"""
+            import os
+            os.environ["SEER_PROGRAM"] = {str(program)!r}
+            from seer._engine import process
+            from support import states
+            process.ENDING = 0.1
+            print("here", states(), flush=True)
+        """)
+        _, said = child.communicate(timeout=PATIENCE)
+        self.assertRegex(said, "the engine did not end within 0.1 s and was killed")
+        self.assertEqual(child.returncode, 0)
 
     def test_nothing_is_printed(self):
         child, _ = self.program(STARTED)

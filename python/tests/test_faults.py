@@ -25,29 +25,48 @@ open({ended!r}, "w").close()
 
 # Ends without a chance to clean up, at one point of its work.
 PHASES = """
-    import os, signal
+    import os, signal, threading
     from pathlib import Path
     from support import config
     from seer.environment import Sandbox, ScopedSandbox
+    from seer.execution import create_cli_session
+    from seer.workspace import Workspace
     phase = {phase!r}
     def die():
         os.kill(os.getpid(), signal.SIGKILL)
     def hear(event, text):
         if event["type"] == phase:
             die()
-    print("here", flush=True)
-    sandbox = ScopedSandbox(config(), progress=hear).start()
-    if phase == "exec":
-        import threading
-        threading.Thread(target=lambda: sandbox.exec("touch running; exec sleep 1000"), daemon=True).start()
-        while sandbox.exec("test -e running").exit_code:
+    def beside(work):
+        threading.Thread(target=work, daemon=True).start()
+    def die_when_running():
+        while sandbox.exec("test -e /workspace/running").exit_code:
             pass
         die()
+    print("here", flush=True)
+    if phase.startswith("session."):
+        sandbox = Sandbox(config(execution_mode="cli"), progress=hear).start()
+        create_cli_session(sandbox, Workspace(init="x = 1"), workspace_dir={folder!r})
+    sandbox = ScopedSandbox(config(), progress=hear).start()
+    if phase == "exec":
+        beside(lambda: sandbox.exec("touch running; exec sleep 1000"))
+        die_when_running()
+    if phase == "upload":
+        pipe = {folder!r} + "/pipe"
+        os.mkfifo(pipe)
+        beside(lambda: sandbox.upload(pipe, "/workspace/uploaded"))
+        with open(pipe, "wb") as file:  # the engine has opened it
+            file.write(bytes(1 << 20))
+            die()
     if phase == "terminate":
-        import threading
-        threading.Thread(target=sandbox.terminate, daemon=True).start()
+        beside(sandbox.terminate)
         die()
-    sandbox.serve({file!r})
+    if phase.startswith("snapshot."):
+        sandbox.snapshot("never saved")
+    library = sandbox.serve({file!r})
+    if phase == "call":
+        beside(library.f)
+        die_when_running()
     raise SystemExit("never came to " + phase)
 """
 
@@ -106,10 +125,19 @@ class TestFaults(Case):
         self.assertEqual(child.wait(PATIENCE), 0)
 
     def test_killed_in_each_phase(self):
-        file = self.write("tools.py", "@expose\ndef f():\n    pass\n")
-        for phase in ("preflight.started", "boot.started", "boot.ready", "service.loading", "exec", "terminate"):
+        file = self.write("tools.py", """
+            @expose
+            def f():
+                import time
+                open("/workspace/running", "w").close()
+                time.sleep(1000)
+        """)
+        for phase in (
+            "preflight.started", "boot.started", "boot.ready", "session.interpreter_preparing", "service.loading",
+            "exec", "call", "upload", "snapshot.saving", "terminate",
+        ):
             with self.subTest(phase):
-                child, _ = self.program(PHASES.format(phase=phase, file=str(file)))
+                child, _ = self.program(PHASES.format(phase=phase, file=str(file), folder=str(self.dir)))
                 _, said = child.communicate(timeout=PATIENCE)
                 self.assertEqual(child.returncode, -signal.SIGKILL, said)
         deadline = time.monotonic() + PATIENCE

@@ -1,10 +1,11 @@
-"""Progress in a kernel of Jupyter, in a terminal, and nowhere."""
+"""Progress in a terminal, in a kernel of Jupyter and nowhere, and what else a kernel has of its own."""
 
 import json
 import os
 import pty
 import subprocess
 import sys
+import textwrap
 import unittest
 from pathlib import Path
 
@@ -17,6 +18,7 @@ with Sandbox(SandboxConfig(provider="local", gpu=None, execution_mode=None, time
     assert sandbox.exec("echo out").stdout == "out\\n"
 """
 # Has a kernel run the code, and prints what it displayed: [message, display_id, data], one by one.
+# A cell that prints "interrupt me" is interrupted.
 KERNEL = """
 import json, sys
 from jupyter_client.manager import start_new_kernel
@@ -32,6 +34,8 @@ try:
             if kind in ("display_data", "update_display_data", "execute_result", "stream", "error"):
                 found = content.get("data") or content.get("text") or content.get("traceback")
                 print(json.dumps([kind, content.get("transient", {}).get("display_id"), found]))
+                if "interrupt me" in found:
+                    manager.interrupt_kernel()
             if kind == "status" and content["execution_state"] == "idle":
                 break
 finally:
@@ -48,8 +52,8 @@ class TestProgress(Case):
     def cells(self, *code):
         """What each of the messages of these cells displays."""
         done = subprocess.run(
-            [os.environ["SEER_TEST_JUPYTER"], "-c", KERNEL], input=json.dumps(code), stdout=subprocess.PIPE, text=True, check=True,
-            env=environment(), cwd=self.dir,
+            [os.environ["SEER_TEST_JUPYTER"], "-c", KERNEL], input=json.dumps([textwrap.dedent(c) for c in code]),
+            stdout=subprocess.PIPE, text=True, check=True, env=environment(), cwd=self.dir,
         )
         return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -65,6 +69,46 @@ class TestProgress(Case):
         self.assertTrue(any("is ready (" in data["text/html"] for kind, _, data in shown if kind == "update_display_data"), shown)
         self.assertEqual(kinds[-1], "execute_result")
         self.assertIn("<th>State</th><td>stopped</td>", shown[-1][2]["text/html"])
+
+    def test_cells(self):
+        """Sessions of cells that await, the interrupt of a cell, tracebacks and objects."""
+        shown = self.cells(
+            "from seer.environment import Sandbox, SandboxConfig; from seer.execution import create_local_session;"
+            " from seer.harness import run_agent; from seer.workspace import Workspace",
+            "session = await create_local_session.aio(workspace_dir='agent')",
+            """
+            async for message in run_agent(task="Go.", provider="command", command=["echo", "an agent"]):
+                if message.native:
+                    print(message.native)
+            """,
+            "other = create_local_session(workspace_dir='other', name='other')",
+            "async for message in run_agent(task='Go.', provider='command', command=['true']): pass",
+            "Sandbox.from_id('sb-none')",
+            """
+            import threading
+            sandbox = Sandbox(SandboxConfig(provider="local", gpu=None, execution_mode=None, timeout=600)).start()
+            def running():
+                while sandbox.exec("test -e pid").exit_code:
+                    pass
+                print("interrupt me")
+            threading.Thread(target=running).start()
+            sandbox.exec("echo $$ > new; mv new pid; exec sleep 1000")
+            """,
+            "print('alive:', sandbox.exec('kill -0 $(cat pid)').exit_code == 0)",
+            "sandbox",
+            "sandbox.terminate()",
+        )
+        said = [text for kind, _, text in shown if kind == "stream"]
+        self.assertIn("an agent\n", said)
+        self.assertIn("alive: False\n", said)
+        several, missing, interrupted = ["\n".join(lines) for kind, _, lines in shown if kind == "error"]
+        self.assertIn("2 sessions are open in this context (local, other)", several)
+        self.assertIn("there is no sandbox", missing)
+        self.assertNotIn("blocking.py", missing)
+        self.assertNotIn("harness.py", several)
+        self.assertIn("KeyboardInterrupt", interrupted)
+        [state] = [data["text/html"] for kind, _, data in shown if kind == "execute_result"]
+        self.assertIn("<th>State</th><td>running</td>", state)
 
     def test_in_a_terminal(self):
         master, slave = pty.openpty()

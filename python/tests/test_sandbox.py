@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from seer import Error, NotFoundError
+from seer import Error, NotFoundError, UnsupportedError
 from seer.environment import CommandError, Sandbox
 from support import Case, config, states
 
@@ -27,8 +27,15 @@ class TestSandbox(Case):
             sandbox.upload(big, "/workspace/big")
             sandbox.download("/workspace/big", self.dir / "back")
             self.assertEqual((self.dir / "back").read_bytes(), big.read_bytes())
-            with self.assertRaises(Error):
-                sandbox.read_file("/workspace/none")
+            sandbox.write_file("/workspace/large", big.read_bytes())
+            self.assertEqual(sandbox.exec("cmp large big && stat -c %a large").stdout, "644\n")
+            self.assertEqual(sandbox.read_file("/workspace/large"), big.read_bytes())
+            self.assertIn("model name", sandbox.read_file("/proc/cpuinfo").decode())
+            for wrong, said in (("/workspace/none", "none"), ("/workspace/a b", "is a folder and cannot be read")):
+                with self.assertRaisesRegex(Error, said):
+                    sandbox.read_file(wrong)
+            with self.assertRaisesRegex(UnsupportedError, "isolation: gvisor and network: none"):
+                sandbox.fork()
             self.assertIn(sandbox.sandbox_id, repr(sandbox))
             self.assertIn(sandbox.sandbox_id, sandbox._repr_html_())
             self.assertIsNone(sandbox.jupyter_url)
@@ -42,7 +49,8 @@ class TestSandbox(Case):
         async def main():
             sandbox = Sandbox(config()).start()  # waits, and nests no loop
             async with sandbox:
-                one, two = await asyncio.gather(sandbox.exec.aio("echo 1"), sandbox.exec.aio("echo 2"))
+                found = await Sandbox.from_id.aio(sandbox.sandbox_id)
+                one, two = await asyncio.gather(sandbox.exec.aio("echo 1"), found.exec.aio("echo 2"))
                 self.assertEqual((one.stdout, two.stdout), ("1\n", "2\n"))
                 with self.assertRaises(asyncio.TimeoutError):
                     await asyncio.wait_for(sandbox.exec.aio("echo $$ > pid; exec sleep 1000"), 1)
@@ -59,7 +67,7 @@ class TestSandbox(Case):
         sandbox.write_file("/workspace/notes", "kept")
         saved = sandbox.snapshot("After set-up!")
         self.assertRegex(saved.name, r"^after-set-up-\d{8}-\d{6}-")
-        again = Sandbox.from_snapshot(saved, config(models=[str(folder)]))
+        again = asyncio.run(self.awaited(Sandbox.from_snapshot.aio, saved, config(models=[str(folder)])))
         self.addCleanup(again.terminate)
         self.assertEqual(again.read_file("/workspace/notes"), b"kept")
         found = Sandbox.from_id(again.sandbox_id)
@@ -70,6 +78,23 @@ class TestSandbox(Case):
             again.start()
         with self.assertRaisesRegex(Error, "was not started"):
             _ = Sandbox(config()).sandbox_id
+
+    async def awaited(self, work, *args):
+        return await work(*args)
+
+    def test_from_file(self):
+        self.write("here.txt", "of the folder of the file")
+        file = self.write("seer.yaml", """
+            name: of-a-file
+            sandbox:
+              provider: local
+              timeout: 10m
+              env: {GREETING: hello}
+              local_files: [[here.txt, /workspace/there.txt]]
+        """)
+        with Sandbox.from_file(file, name="named") as sandbox:
+            self.assertEqual(sandbox.exec("cat there.txt; echo $GREETING").stdout, "of the folder of the filehello\n")
+            self.assertEqual(Sandbox.from_id("named").sandbox_id, sandbox.sandbox_id)
 
     def test_many_at_once(self):
         async def main():
