@@ -138,7 +138,7 @@ class TestEnds(Case):
                 sandbox = None
                 sys.exit()
             _, status = os.waitpid(pid, 0)
-            print(status, sandbox.exec("echo on").stdout, flush=True)
+            print(status, sandbox.exec("echo on").stdout.strip(), flush=True)
         """)
         self.assertEqual((line, *child.communicate(timeout=PATIENCE)), ("0 on", "", ""))
 
