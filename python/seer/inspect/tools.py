@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import json
 import math
 from typing import Any
@@ -28,7 +27,7 @@ def tools(service: ServedLibrary) -> list[Tool]:
 
 
 def _tool(service: ServedLibrary, function: dict[str, Any]) -> Tool:
-    client = importlib.import_module(service.module.__name__ + "._client")
+    client = service.module._client  # by name, it would be that of the newest service of this name
     call = getattr(service.module, function["name"])
 
     async def execute(**arguments: Any) -> Any:
