@@ -25,12 +25,12 @@ import (
 type archive struct {
 	*httptest.Server
 	files map[string][]byte
-	// reachable says where files are for the n-th question.
-	reachable func(n int) string
+	// reachable says where files are. a.mu is held.
+	reachable func() string
 
-	mu      sync.Mutex
-	located int
-	sent    int64
+	mu       sync.Mutex
+	resolved int // questions for the list
+	sent     int64
 }
 
 func newArchive(t *testing.T, files map[string][]byte) *archive {
@@ -45,7 +45,7 @@ func newArchive(t *testing.T, files map[string][]byte) *archive {
 		}
 	}))
 	t.Cleanup(a.Close)
-	a.reachable = func(int) string { return a.URL }
+	a.reachable = func() string { return a.URL }
 	return a
 }
 
@@ -57,6 +57,9 @@ func (a *archive) bytes() int64 {
 }
 
 func (a *archive) Resolve(_ context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
+	a.mu.Lock()
+	a.resolved++
+	a.mu.Unlock()
 	m := sdk.ResolvedModel{Name: ref.Name, Revision: "r1"}
 	for name, data := range a.files {
 		sum := sha256.Sum256(data)
@@ -68,8 +71,7 @@ func (a *archive) Resolve(_ context.Context, ref sdk.ModelRef) (sdk.ResolvedMode
 func (a *archive) Locate(_ context.Context, f sdk.FileRef) (sdk.Location, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.located++
-	return sdk.Location{URL: a.reachable(a.located) + "/" + f.Path}, nil
+	return sdk.Location{URL: a.reachable() + "/" + f.Path}, nil
 }
 
 // isolating is a provider that says that it can keep machines off the network.
@@ -153,9 +155,9 @@ func TestModelThroughThisComputer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newArchive(t, map[string][]byte{"config.json": []byte("{}"), "weights.bin": bytes.Repeat([]byte("w"), 1000)})
-			if !tc.reachable { // the first question is whether the model can be had
-				a.reachable = func(n int) string {
-					if n == 2 || n == 3 { // of the machine, for each file
+			if !tc.reachable {
+				a.reachable = func() string {
+					if a.resolved == 1 { // before this computer downloads, it asks for the list again
 						return nobody.URL
 					}
 					return a.URL

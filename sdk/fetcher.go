@@ -21,8 +21,8 @@ type ModelRef struct {
 	Revision string   `json:"revision,omitempty"` // branch, tag or commit
 	Include  []string `json:"include,omitempty"`  // patterns, see Wants; empty = all
 	Exclude  []string `json:"exclude,omitempty"`
-	// Have is a revision whose files are all on the user's computer. If Revision leads to it,
-	// Resolve may answer it without Files and Omitted, and need not check access.
+	// Have is a revision whose files the host knows. If Revision leads to it, Resolve may answer
+	// it without Files and Omitted, and need not check access.
 	Have string `json:"have,omitempty"`
 }
 

@@ -53,7 +53,7 @@ func TestBase(t *testing.T) {
 	if len(f.located) > 0 {
 		t.Errorf("located: %v", f.located)
 	}
-	remote, err := fetch.Find(context.Background(), f, ref)
+	remote, err := fetch.Options{CacheDir: t.TempDir()}.Find(context.Background(), f, ref)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 		m, inPlace, err = s.bring(ctx, ref, o) // what has arrived is there
 	}
 	if err == nil && fresh && !inPlace && o.CacheDir != "" {
-		err = o.answers().keep(ref, s.resolved(), s.probe)
+		err = o.answers().keep(ref, s)
 	}
 	return m, err
 }
@@ -162,7 +162,7 @@ func resolve(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (source
 		return source{}, err
 	}
 	if ref.Have != "" && resolved.Revision == ref.Have && len(resolved.Files) == 0 {
-		return source{model: Model{License: resolved.License, Gate: resolved.Gate}, probe: resolved.Probe}, errUnchanged
+		return source{model: Model{License: resolved.License, Gate: resolved.Gate}, probe: resolved.Probe, base: resolved.Base}, errUnchanged
 	}
 	return usable(fetcher, ref, resolved)
 }

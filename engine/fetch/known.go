@@ -29,6 +29,7 @@ type answer struct {
 	Revision string             `json:"revision"`        // that it has resolved to
 	Model    *sdk.ResolvedModel `json:"model,omitempty"` // nil = it is in the answer for Revision
 	Probe    sdk.Probe          `json:"probe,omitzero"`
+	Base     string             `json:"base,omitempty"` // counts as long as Probe does
 }
 
 // path is where the answer to a question is.
@@ -49,7 +50,7 @@ var errNoName = errors.New("the name of the model cannot be that of a folder")
 
 // find is the last answer to a question. What cannot be read is not there.
 func (a answers) find(ref sdk.ModelRef) (sdk.ResolvedModel, bool) {
-	var probe sdk.Probe
+	var last answer
 	for range 2 { // for a branch, and then for its revision
 		var found answer
 		path, err := a.path(ref)
@@ -61,22 +62,26 @@ func (a answers) find(ref sdk.ModelRef) (sdk.ResolvedModel, bool) {
 			return sdk.ResolvedModel{}, false
 		}
 		if found.Model != nil {
-			found.Model.Probe = probe
+			found.Model.Probe, found.Model.Base = last.Probe, last.Base
 			return *found.Model, found.Model.Revision == found.Revision
 		}
-		ref.Revision, probe = found.Revision, found.Probe
+		ref.Revision, last = found.Revision, found
 	}
 	return sdk.ResolvedModel{}, false
 }
 
 // keep remembers an answer, and how to find whether it still counts.
-func (a answers) keep(ref sdk.ModelRef, m sdk.ResolvedModel, probe sdk.Probe) error {
-	pinned := ref
+func (a answers) keep(ref sdk.ModelRef, s source) error {
+	pinned, m := ref, s.resolved()
 	pinned.Revision = m.Revision
 	if err := a.write(pinned, answer{Revision: m.Revision, Model: &m}); err != nil || ref.Revision == m.Revision {
 		return err
 	}
-	return a.write(ref, answer{Revision: m.Revision, Probe: probe})
+	to := answer{Revision: m.Revision, Probe: s.probe}
+	if to.Probe.URL != "" {
+		to.Base = s.base
+	}
+	return a.write(ref, to)
 }
 
 func (a answers) write(ref sdk.ModelRef, to answer) error {
@@ -130,36 +135,34 @@ func (o Options) pin(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef)
 		return before, false, nil
 	case o.Offline != "":
 		return source{}, false, sdk.Errorf(sdk.Unavailable, "model %s is not on this computer as a whole, and nobody is asked for it: %s", ref.Name, o.Offline)
-	case have:
-		ref.Have = before.model.Revision
 	}
-	ask := func() (source, error) { return resolve(ctx, fetcher, ref) }
-	switch {
-	case !have:
-		s, err = again(ctx, ask)
-	default:
-		if same, err := before.unchanged(ctx); same || cannotBeAsked(ctx, err) {
-			o.unreachable(before, err)
-			return before, false, nil
+	if !have {
+		s, err = again(ctx, func() (source, error) { return resolve(ctx, fetcher, ref) })
+		return s, err == nil, err
+	}
+	s, fresh, err = before.renewed(ctx, ref)
+	if cannotBeAsked(ctx, err) {
+		if o.Unreachable != nil {
+			o.Unreachable(before.model.Revision, err)
 		}
-		s, err = ask()
-	}
-	switch {
-	case have && cannotBeAsked(ctx, err):
-		o.unreachable(before, err)
 		return before, false, nil
-	case have && errors.Is(err, errUnchanged):
-		before.model.License, before.model.Gate, before.probe = s.model.License, s.model.Gate, s.probe
-		return before, true, nil
 	}
-	return s, err == nil, err
+	return s, fresh, err
 }
 
-// unreachable reports why a source could not be asked, if it could not.
-func (o Options) unreachable(s source, err error) {
-	if err != nil && o.Unreachable != nil {
-		o.Unreachable(s.model.Revision, err)
+// renewed is what a model leads to now. If that is what it led to before, nobody lists its
+// files. It reports whether the answer is a new one.
+func (s source) renewed(ctx context.Context, ref sdk.ModelRef) (now source, fresh bool, err error) {
+	if same, err := s.unchanged(ctx); same || cannotBeAsked(ctx, err) {
+		return s, false, err
 	}
+	ref.Have = s.model.Revision
+	now, err = resolve(ctx, s.fetcher, ref)
+	if errors.Is(err, errUnchanged) {
+		s.model.License, s.model.Gate, s.probe, s.base = now.model.License, now.model.Gate, now.probe, now.base
+		return s, true, nil
+	}
+	return now, err == nil, err
 }
 
 // unchanged asks the source itself whether the last answer still counts: to load a fetcher
@@ -173,9 +176,8 @@ func (s source) unchanged(ctx context.Context) (bool, error) {
 	return err == nil && status == http.StatusOK && hex.EncodeToString(sum[:]) == s.probe.SHA256, err
 }
 
-// complete finds a model whose files are all on this computer, by the last answer. Whether
-// they are right is found later.
-func (o Options) complete(fetcher sdk.Fetcher, ref sdk.ModelRef) (source, bool) {
+// known is a model by the last answer.
+func (o Options) known(fetcher sdk.Fetcher, ref sdk.ModelRef) (source, bool) {
 	if o.CacheDir == "" {
 		return source{}, false
 	}
@@ -184,10 +186,16 @@ func (o Options) complete(fetcher sdk.Fetcher, ref sdk.ModelRef) (source, bool) 
 		return source{}, false
 	}
 	s, err := usable(fetcher, ref, known)
-	if err != nil {
-		return source{}, false
+	return s, err == nil
+}
+
+// complete finds a model whose files are all on this computer, by the last answer. Whether
+// they are right is found later.
+func (o Options) complete(fetcher sdk.Fetcher, ref sdk.ModelRef) (source, bool) {
+	s, ok := o.known(fetcher, ref)
+	if ok {
+		_, ok = downloaded(s, o)
 	}
-	_, ok = downloaded(s, o)
 	return s, ok
 }
 

@@ -103,3 +103,88 @@ func spoil(t *testing.T, cache string) {
 		t.Fatal(err)
 	}
 }
+
+// gated is a fetcher that restricts access, and counts questions for files.
+type gated struct {
+	asked
+	gate    string
+	located []string
+	refused error
+}
+
+func (g *gated) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
+	m, err := g.asked.Resolve(ctx, ref)
+	m.Gate = g.gate
+	return m, err
+}
+
+func (g *gated) Locate(ctx context.Context, r sdk.FileRef) (sdk.Location, error) {
+	g.located = append(g.located, r.Path)
+	if g.refused != nil {
+		return sdk.Location{}, g.refused
+	}
+	return g.fake.Locate(ctx, r)
+}
+
+// A model that was found before is asked for once: whether it is still the same. A file is
+// located only where nothing else says that it can be had, and then one with an address.
+func TestFindAgain(t *testing.T) {
+	digested := func(f *gated) (path string) { // a file after the first, as the large ones of the Hub
+		last := &f.files[len(f.files)-1]
+		last.SHA256, last.GitSHA1 = strings.Repeat("d", 64), ""
+		return last.Path
+	}
+	for name, tc := range map[string]struct {
+		gate          string
+		stored        bool
+		first, second int // files located
+		have          bool
+	}{
+		"open":              {first: 1, have: true},
+		"open, large":       {stored: true, first: 1, have: true},
+		"gated":             {gate: "manual", stored: true, second: 1, have: true},
+		"gated, only small": {gate: "manual"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &gated{asked: asked{fake: model("https://files.example")}, gate: tc.gate}
+			f.revision = strings.Repeat("a", 40)
+			for i := range f.files {
+				f.files[i].SHA256 = ""
+			}
+			want := f.files[0].Path
+			if tc.stored {
+				want = digested(f)
+			}
+			o := fetch.Options{CacheDir: t.TempDir()}
+			find := func(located int) error {
+				t.Helper()
+				f.refs, f.located = nil, nil
+				r, err := o.Find(t.Context(), f, sdk.ModelRef{Source: "hub", Name: "org/tiny"})
+				if err == nil && (len(r.Files) != len(f.files) || r.Revision != f.revision) {
+					t.Errorf("found %+v", r.Model)
+				}
+				if len(f.located) != located || located > 0 && f.located[0] != want {
+					t.Errorf("located %v, want %d times %s", f.located, located, want)
+				}
+				return err
+			}
+			if err := find(tc.first); err != nil {
+				t.Fatal(err)
+			}
+			if err := find(tc.second); err != nil {
+				t.Fatal(err)
+			}
+			if last := f.refs[len(f.refs)-1]; (last.Have == f.revision) != tc.have {
+				t.Errorf("asked %+v", f.refs)
+			}
+			f.revision = strings.Repeat("b", 40)
+			if err := find(tc.first); err != nil {
+				t.Fatal(err)
+			}
+			f.refused = sdk.Errorf(sdk.Unauthorized, "ask for access")
+			if err := find(tc.second); (err != nil) != (tc.second > 0) {
+				t.Errorf("refused: %v", err)
+			}
+		})
+	}
+}

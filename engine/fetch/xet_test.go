@@ -279,7 +279,7 @@ func TestXetMultipart(t *testing.T) {
 // A machine receives signed addresses and no token.
 func TestXetOfAMachine(t *testing.T) {
 	f := xetHub(t, fakehub.Options{}, weightsOf(t, 1, xetSize))
-	remote, err := fetch.Find(t.Context(), f, sdk.ModelRef{Source: "hub", Name: "org/xet"})
+	remote, err := fetch.Options{CacheDir: t.TempDir()}.Find(t.Context(), f, sdk.ModelRef{Source: "hub", Name: "org/xet"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,11 @@ func (f Models) find(ctx context.Context, exp *experiment.Experiment, m experime
 	if err != nil {
 		return fetch.Model{}, nil, err
 	}
-	remote, err := fetch.Find(ctx, fetcher, m.Ref())
+	answers, err := f.Cache("models")
+	if err != nil {
+		return fetch.Model{}, nil, err
+	}
+	remote, err := fetch.Options{CacheDir: answers}.Find(ctx, fetcher, m.Ref())
 	if err != nil {
 		return fetch.Model{}, nil, err
 	}

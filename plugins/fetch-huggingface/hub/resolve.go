@@ -68,6 +68,9 @@ func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMo
 		return sdk.ResolvedModel{}, err
 	}
 	found := sdk.ResolvedModel{Name: r.name(), Revision: about.SHA, License: about.license(), Gate: about.gate(), Probe: about.probe}
+	if about.open() {
+		found.Base = f.api.URL + r.resolve(about.SHA, "")
+	}
 	if about.SHA == ref.Have {
 		f.remember(r, about.open())
 		return found, nil
@@ -82,9 +85,6 @@ func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMo
 	found.Files, found.Omitted = choose(all, ref, r.kind)
 	if len(found.Files) == 0 {
 		return sdk.ResolvedModel{}, sdk.Errorf(sdk.Invalid, "no file of %s is left by the include and exclude patterns", r.name())
-	}
-	if about.open() {
-		found.Base = f.api.URL + r.resolve(about.SHA, "")
 	}
 	return found, nil
 }
