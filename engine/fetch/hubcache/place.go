@@ -22,7 +22,8 @@ type Cache struct {
 	// volume of its own.
 	Symbolic bool
 
-	link func(from, to string) error // of tests; nil = os.Link
+	link  func(from, to string) error // of tests; nil = os.Link
+	folds func(dir string) bool       // of tests; nil = foldsCase
 }
 
 // Dir is where the Hub's clients have their cache, by the same variables as they use:

@@ -269,6 +269,10 @@ func canWrite(dir string) bool {
 
 // checkCase refuses names that are one name to the file system.
 func (j *job) checkCase() error {
+	folds := j.folds
+	if folds == nil {
+		folds = foldsCase
+	}
 	seen := map[string]string{}
 	for _, f := range j.Files {
 		folded := strings.ToLower(strings.ToUpper(f.Path))
@@ -278,7 +282,7 @@ func (j *job) checkCase() error {
 			continue
 		}
 		for _, dir := range []string{filepath.Dir(j.view), filepath.Join(j.repo, "blobs")} {
-			if foldsCase(dir) {
+			if folds(dir) {
 				return sdk.Errorf(sdk.Unsupported, "model %s: %q and %q are one name in %s; leave out one of them", j.Name, other, f.Path, dir)
 			}
 		}

@@ -89,13 +89,20 @@ func TestReadOnly(t *testing.T) {
 func TestCase(t *testing.T) {
 	h, c := newHub(t), newCache(t)
 	h.files = map[string][]byte{"README.md": []byte("one"), "readme.md": []byte("two")}
-	if dir := t.TempDir(); foldsCase(dir) {
-		if _, err := c.Store(t.Context(), h.request()); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), `"readme.md"`) {
+	for _, narrow := range []string{filepath.Join(c.Own, "hub"), filepath.Join(c.Dir, "models--org--tiny", "blobs")} {
+		c.folds = func(dir string) bool { return strings.HasPrefix(dir, narrow) }
+		_, err := c.Store(t.Context(), h.request())
+		if sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), `"README.md" and "readme.md" are one name in `+narrow) {
 			t.Error(err)
 		}
-		return
 	}
-	h.store(c, h.request())
+	if h.requests.Load() > 0 {
+		t.Error("a file was downloaded")
+	}
+	c.folds = nil
+	if !foldsCase(t.TempDir()) {
+		h.store(c, h.request())
+	}
 }
 
 func TestRequestRefused(t *testing.T) {

@@ -479,6 +479,16 @@ func TestFetchFolder(t *testing.T) {
 	if kept, _ := os.ReadDir(filepath.Join(cacheDir, "digests")); len(kept) != 1 {
 		t.Errorf("%d digests are kept, want 1", len(kept))
 	}
+	// Another content of the same size and time is another file: the change of its inode tells.
+	weights[5<<20] = 1
+	testkit.WriteFiles(t, model, map[string][]byte{"sub/model.bin": weights})
+	if err := os.Chtimes(filepath.Join(model, "sub", "model.bin"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	sum = sha256.Sum256(weights)
+	if m, err := f.Resolve(ctx, sdk.ModelRef{Source: "folder", Name: model}); err != nil || m.Files[1].SHA256 != hex.EncodeToString(sum[:]) || m.Revision == revisions[0] {
+		t.Errorf("after a change: %+v, %v", m, err)
+	}
 	at, err := f.Locate(ctx, sdk.FileRef{Name: model, Path: "sub/model.bin"})
 	if err != nil || at.URL != "file://"+model+"/sub/model.bin" {
 		t.Errorf("Locate = %+v, %v", at, err)
