@@ -24,6 +24,7 @@
 // part follows version 1.1.0 of its public specification. Assumed, as nothing published says it:
 //
 //   - a disabled repository answers 403 to every request;
+//   - the status of a request for more than 50 GB without a Range is 400;
 //   - the owner of a namespace may read its private and gated repositories;
 //   - a signed URL of the Xet storage is refused with 403 unless each range of the request lies
 //     in one of the signed ranges; the official Python client asks for them one by one;

@@ -148,3 +148,31 @@ func TestDo(t *testing.T) {
 	a := r.get(307, "/org/model/resolve/main/model.bin", "")
 	r.get(302, a.header.Get("Location"), "")
 }
+
+// A file that is too large for one answer is sent in ranges.
+func TestLargestWhole(t *testing.T) {
+	for limit, want := range map[int64]int{int64(len(lfsData)) - 1: 400, int64(len(lfsData)): 200} {
+		h, err := fakehub.New(fakehub.Options{LargestWhole: limit, Repos: repos()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(h.Close)
+		for asked, want := range map[string]int{"": want, "bytes=0-9": 206} {
+			req, err := http.NewRequest(http.MethodGet, h.URL(fakehub.API)+"/org/model/resolve/main/model.bin", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked != "" {
+				req.Header.Set("Range", asked)
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("limit %d, %q: %d", limit, asked, resp.StatusCode)
+			}
+		}
+	}
+}

@@ -18,7 +18,10 @@ type Options struct {
 	URLLife  time.Duration // how long a signed URL is valid; default an hour
 	XetLife  time.Duration // how long a Xet token is valid; default an hour
 	XetV1    bool          // the Xet storage knows only version 1 of reconstructions
-	XorbSize int64         // raw bytes, after which another xorb begins; default 64 MiB
+	// LargestWhole is the size of the largest file that the CDN sends without a Range; default
+	// 50 GB.
+	LargestWhole int64
+	XorbSize     int64 // raw bytes, after which another xorb begins; default 64 MiB
 }
 
 // Limits are how many requests a token, or everybody without one, may send in five minutes.
@@ -41,6 +44,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.PageSize, 1000)
 	setDefault(&o.URLLife, time.Hour)
 	setDefault(&o.XetLife, time.Hour)
+	setDefault(&o.LargestWhole, 50e9)
 	setDefault(&o.XorbSize, xet.MaxXorb-1<<20) // with headers, no xorb is larger than the format allows
 }
 

@@ -24,6 +24,7 @@ var (
 	errNoRoute    = &problem{http.StatusNotFound, "", "Sorry, we can't find the page you are looking for."}
 	errTooMany    = &problem{http.StatusTooManyRequests, "", "We had to rate limit you"}
 	errExpired    = &problem{http.StatusForbidden, "", "AccessDenied: Request has expired"}
+	errTooLarge   = &problem{http.StatusBadRequest, "", "The file is too large for one answer; request ranges of it"}
 	errSignature  = &problem{http.StatusForbidden, "", "AccessDenied: Access denied"}
 	errXetToken   = &problem{http.StatusUnauthorized, "", "Unauthorized"}
 	errXetMissing = &problem{http.StatusNotFound, "", "Not Found"}

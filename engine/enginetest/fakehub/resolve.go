@@ -97,6 +97,9 @@ func (h *Hub) blob(r *request) error {
 	if f == nil {
 		return errNoEntry
 	}
+	if f.content.Size() > h.options.LargestWhole && r.Header.Get("Range") == "" {
+		return errTooLarge
+	}
 	tag := sha256.Sum256([]byte("cdn " + f.sha256))
 	return r.serve(f.content, hex.EncodeToString(tag[:]))
 }
