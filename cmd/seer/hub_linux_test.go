@@ -198,14 +198,19 @@ func TestHubDatasetsAndPatterns(t *testing.T) {
 
 // Clients of the Hub in the sandbox find the models by name, at each revision, but no hidden
 // one, and nothing of a sandbox that a snapshot was taken of. Without a way to the Hub they do
-// not look for it.
+// not look for it. Only the token that the experiment lists as a secret is there.
 func TestHubCacheInSandbox(t *testing.T) {
 	h := newHub(t)
 	p := hubProgram(t, h)
+	home := t.TempDir()
+	p.env = append(p.env, "HF_HOME="+home)
+	if err := os.WriteFile(filepath.Join(home, "token"), []byte(h.Token()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cached := func(sandbox string) string {
 		t.Helper()
 		return p.run("exec", sandbox, "--", "sh", "-c",
-			`echo "offline: $HF_HUB_OFFLINE"; cd ~/.cache/huggingface/hub 2>/dev/null && grep -r . m*/refs d*/refs; cat m*/snapshots/*/config.json 2>/dev/null; true`)
+			`env | grep hf_; ls '`+home+`' 2>&1; cat '`+home+`/token' 2>/dev/null; echo "offline: $HF_HUB_OFFLINE"; cd ~/.cache/huggingface/hub 2>/dev/null && grep -r . m*/refs d*/refs; cat m*/snapshots/*/config.json 2>/dev/null; true`)
 	}
 	commit := h.Commit("org/open", "main")
 	p.write("exp.yaml", "sandbox:\n  network: none\n  models: [org/open, {name: org/gated, revision: v1}, {name: org/big, hidden: true, include: [\"*.json\"]}]\n  datasets: [org/set]\n")
@@ -222,12 +227,18 @@ func TestHubCacheInSandbox(t *testing.T) {
 	if strings.Contains(got, "org--big") {
 		t.Errorf("a hidden model is found:\n%s", got)
 	}
+	if strings.Contains(got, h.Token()) || strings.Contains(got, "hub\n") || !strings.Contains(got, "No such file") {
+		t.Errorf("the token or the cache of the user is found:\n%s", got)
+	}
 	p.runs("snapshot", "one", "saved")
-	p.write("two.yaml", "sandbox:\n  network: [huggingface.co]\n  models: [{name: org/open, hidden: true, revision: main}, org/gated]\n")
+	p.write("two.yaml", "sandbox:\n  network: [huggingface.co]\n  secrets: [HF_TOKEN]\n  models: [{name: org/open, hidden: true, revision: main}, org/gated]\n")
 	p.runs("up", "--yes", "--name", "two", "--snapshot", "saved", "two.yaml")
 	got = cached("two")
 	if strings.Contains(got, "org--open") || strings.Contains(got, "refs/v1") || strings.Contains(got, "offline: 1") || !strings.Contains(got, "models--org--gated/refs/main:") {
 		t.Errorf("after a restore:\n%s", got)
+	}
+	if !strings.Contains(got, "HF_TOKEN=[secret HF_TOKEN]\n") {
+		t.Errorf("the secret is missing:\n%s", got)
 	}
 	p.write("three.yaml", "sandbox:\n  network: none\n  env: {HF_HUB_OFFLINE: \"0\", HF_HOME: /workspace/hf}\n  models: [org/open]\n")
 	p.runs("up", "--yes", "--name", "three", "three.yaml")
