@@ -15,6 +15,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/enginetest/fakehub"
 	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
@@ -26,8 +27,19 @@ import (
 
 // TestSeeds takes the documents that Seer was asked for with, snippet by snippet, in Go:
 // the environment API, the pages about environments and the staged form. Real Jupyter,
-// in both isolations; GPUs and models of the Hub are what is not to be had here.
+// in both isolations, and models from a Hub on this computer under their real names. Only GPUs
+// are not to be had here.
 func TestSeeds(t *testing.T) {
+	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{{ID: "google/gemma-2-9b", Commits: []fakehub.Commit{{Files: map[string]fakehub.File{
+		"config.json": hubText(`{"model_type": "tiny"}`), "model.safetensors": {Content: fakehub.Text(tensors("gemma", 1<<20)), Kind: fakehub.LFS},
+	}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	t.Setenv("HF_HOME", t.TempDir())
+	t.Setenv("HF_ENDPOINT", h.URL(fakehub.API))
+	t.Setenv("HF_TOKEN", "")
 	for _, kind := range []string{isolation.Bubblewrap, isolation.GVisor} {
 		t.Run(kind, func(t *testing.T) {
 			s := newSeeds(t, kind)
@@ -154,13 +166,12 @@ func python(t *testing.T, s *engine.Sandbox, code string) string {
 // sandbox: Sandbox(config).start(), exec, exec_python, write_file, ensure_dir,
 // jupyter_url, model handles, sandbox_id, terminate; a notebook session upon it.
 func (s *seeds) sandbox(t *testing.T) {
-	s.file(t, "gemma/config.json", `{"model_type": "tiny"}`)
 	s.file(t, "workspace files/note.txt", "ready")
 	sandbox := s.up(t, `
 name: environment
 sandbox:
   execution_mode: notebook
-  models: [{name: ./gemma}]
+  models: [{name: google/gemma-2-9b}]
   python_packages: [ipykernel]
   timeout: 3600
 workspace:
@@ -185,8 +196,11 @@ workspace:
 		t.Errorf("what was written: %q", got)
 	}
 	info, err := sandbox.Info(t.Context())
-	if err != nil || !strings.HasPrefix(sandbox.ID(), "sb-") || info.Isolation != s.kind || len(info.Models) != 1 || info.Models[0].Path != "/models/gemma" {
+	if err != nil || !strings.HasPrefix(sandbox.ID(), "sb-") || info.Isolation != s.kind || len(info.Models) != 1 || info.Models[0].Path != "/models/google--gemma-2-9b" {
 		t.Errorf("the sandbox: %+v, %v", info, err)
+	}
+	if got := python(t, sandbox, `import json, os; print(json.load(open(os.environ["MODEL_GOOGLE_GEMMA_2_9B_PATH"] + "/config.json"))["model_type"])`); got != "tiny" {
+		t.Errorf("the model: %q", got)
 	}
 	url, err := sandbox.JupyterURL(t.Context())
 	if err != nil {
