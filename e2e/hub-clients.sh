@@ -1,16 +1,8 @@
-# The fake Hub, seen by the official clients: in Python with Xet and without, and in
+# The fake Hub, seen by the official clients: in Python with hf-xet and without that package, and in
 # JavaScript. They download whole repositories; the bytes, the layout of the cache and the
 # errors have to be right, and no user's token may reach another host than the API.
-python_version=2.4.0 xet_version=1.8.0 js_version=2.17.5
-home=$(eval echo "~$(id -un)") # for the caches of the package tools
-tools=$TOP/.tools/hub-$python_version-$xet_version-$js_version
-if [ ! -d "$tools" ]; then
-  rm -rf "$tools.part" && mkdir -p "$tools.part"
-  HOME=$home npm install --silent --no-audit --no-fund --prefix "$tools.part" "@huggingface/hub@$js_version"
-  python3 -m venv "$tools.part/python"
-  HOME=$home "$tools.part/python/bin/python" -m pip install -q "huggingface_hub==$python_version" "hf-xet==$xet_version"
-  mv "$tools.part" "$tools"
-fi
+tools=$("$TOP/e2e/hub-clients/install.sh")
+home=$(eval echo "~$(id -un)") # for the caches of the Go tools
 
 (cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/hub-clients)
 mkfifo stop
@@ -26,7 +18,7 @@ set -a && . ./env && set +a
 export HF_HUB_DISABLE_PROGRESS_BARS=1
 
 "$tools/python/bin/python" -B "$TOP/e2e/hub-clients/client.py" expected cache-xet 9>&-
-HF_HUB_DISABLE_XET=1 "$tools/python/bin/python" -B "$TOP/e2e/hub-clients/client.py" expected cache-http 9>&-
+HF_HUB_DISABLE_XET=1 "$tools/python-plain/bin/python" -B "$TOP/e2e/hub-clients/client.py" expected cache-http 9>&-
 snapshot=$(HUB_JS=$tools node "$TOP/e2e/hub-clients/client.mjs" cache-js 2>&1 9>&- | tail -n 1)
 diff -r expected/org--model "$snapshot"
 [ "$(cat cache-js/models--org--model/refs/main)" = "$HUB_COMMIT" ]
@@ -39,6 +31,11 @@ fetched() { # CACHE MODEL: brings a model as a start does
   "$SEER" down cache 9>&- >/dev/null 2>&1
 }
 inodes() { find -L "$1"/models--org--model/blobs -type f -printf '%f %i\n' | sort; }
+bytes() { # of files that the fake has sent so far
+  rm -f sent && echo sent >&9
+  until [ -e sent ]; do sleep 0.05; done
+  cat sent
+}
 inodes cache-xet >before
 fetched cache-xet org/model
 inodes cache-xet | diff before -
@@ -48,6 +45,24 @@ done
 rm -r "$HOME/.cache/seer/models"
 fetched cache-seer org/model
 fetched cache-seer '{name: org/model, revision: v1}'
+cp -r cache-seer cache-seer-plain
 "$tools/python/bin/python" -B "$TOP/e2e/hub-clients/seer.py" expected cache-seer cache-http 9>&-
+"$tools/python-plain/bin/python" -B "$TOP/e2e/hub-clients/seer.py" expected cache-seer-plain cache-http 9>&-
+
+# The same with what the client without hf-xet has downloaded, and with the JavaScript client's.
+# Seer transfers nothing that they have, and they nothing that Seer has.
+for cache in cache-http cache-js; do
+  rm -r "$HOME/.cache/seer/models"
+  inodes "$cache" >before
+  bytes >at
+  fetched "$cache" org/model
+  diff at <(bytes)
+  inodes "$cache" | diff before -
+done
+rm -r "$HOME/.cache/seer/models"
+fetched cache-fresh org/model
+bytes >at
+HUB_JS=$tools node "$TOP/e2e/hub-clients/shared.mjs" cache-fresh expected/org--model 9>&-
+diff at <(bytes)
 exec 9>&-
 wait "$hub"

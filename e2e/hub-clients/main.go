@@ -1,10 +1,12 @@
 // Command hub-clients runs a fake Hub until its standard input ends. It writes the files that
 // clients have to find there into the folder of its argument, by repository. It prints the
-// variables that make clients use it, one NAME=VALUE a line, then an empty line. At its end it
+// variables that make clients use it, one NAME=VALUE a line, then an empty line. Each line of the
+// input is a file, into which it writes how many bytes of files it has sent so far. At its end it
 // prints what reached each host, and fails if a user's token reached another one than the API.
 package main
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -56,8 +58,10 @@ func run() error {
 		fmt.Printf("%s='%s'\n", name, env[name])
 	}
 	fmt.Println()
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		if err := tell(in.Text(), hub); err != nil {
+			return err
+		}
 	}
 	requests := hub.Requests()
 	limited := slices.ContainsFunc(requests, func(q fakehub.Request) bool { return q.Status == http.StatusTooManyRequests })
@@ -73,6 +77,21 @@ func run() error {
 		}
 	}
 	return nil
+}
+
+// tell writes how many bytes of files were sent, in one step.
+func tell(path string, hub *fakehub.Hub) error {
+	content := []fakehub.Call{fakehub.Resolve, fakehub.ResolveCache, fakehub.Blob, fakehub.Xorb}
+	sent := int64(0)
+	for _, q := range hub.Requests() {
+		if q.Method == http.MethodGet && q.Status/100 == 2 && slices.Contains(content, q.Call) {
+			sent += q.Bytes
+		}
+	}
+	if err := os.WriteFile(path+".new", fmt.Appendln(nil, sent), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 func write(dir string, r fakehub.Repo) error {
