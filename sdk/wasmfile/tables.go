@@ -1,7 +1,6 @@
 package wasmfile
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,7 +19,7 @@ func LimitTables(b []byte, entries uint32) ([]byte, error) {
 		return nil, err
 	}
 	r := reader{b: b[len(header):]}
-	out := bytes.Clone(b[:len(header)])
+	out := append(make([]byte, 0, len(b)+64), b[:len(header)]...) // what grows is one section, by some bytes
 	for len(r.b) > 0 {
 		begin := r.b
 		id, body := r.byte(), r.bytes()

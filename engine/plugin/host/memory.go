@@ -19,9 +19,13 @@ type memory struct {
 func (m *memory) hold()    { m.running.Lock() }
 func (m *memory) release() { m.running.Unlock() }
 
+// spareMemory is what a memory can grow by, in bytes, before all of it is copied: about what a
+// guest in Go needs beyond its start.
+const spareMemory = 2 << 20
+
 // Allocate implements [experimental.MemoryAllocator].
 func (m *memory) Allocate(size, limit uint64) experimental.LinearMemory {
-	b := &block{limit: limit, bytes: make([]byte, 0, size)}
+	b := &block{limit: limit, bytes: make([]byte, 0, min(limit, size+spareMemory))}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.blocks = append(m.blocks, b)

@@ -65,6 +65,10 @@ func (h *Host) compile(ctx context.Context, p Plugin, g Grant) (*module, error) 
 			return nil, fault(FaultCorrupt, p, "cannot be compiled: %w", err)
 		}
 	}
+	// Not under another name: a module has megabytes, and the one that was read is not needed again.
+	if code, err = wasmfile.LimitTables(code, maxTable); err != nil {
+		return nil, fault(FaultCorrupt, p, "cannot be compiled: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limits.CompileTime)
 	defer cancel()
 	m.compiled, m.cache, err = h.compileWith(ctx, cache, code, limits)
@@ -89,12 +93,9 @@ func (h *Host) compile(ctx context.Context, p Plugin, g Grant) (*module, error) 
 
 // compileWith compiles with a cache on disk, or only in memory if it is nil.
 func (h *Host) compileWith(ctx context.Context, on *diskCache, code []byte, limits Limits) (*extism.CompiledPlugin, wazero.CompilationCache, error) {
-	code, err := wasmfile.LimitTables(code, maxTable)
-	if err != nil {
-		return nil, nil, err
-	}
 	cache := wazero.NewCompilationCache()
 	if on != nil {
+		var err error
 		if cache, err = wazero.NewCompilationCacheWithDir(on.dir); err != nil {
 			return nil, nil, err
 		}
