@@ -13,7 +13,7 @@ TESTFLAGS ?=
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
-.PHONY: build seer runtime plugins sdk wheel demo test unit test-clouds cross e2e bench lint fuzz soak flaky clean setup-build setup-test setup-e2e
+.PHONY: build seer runtime plugins sdk wheel demo test unit test-clouds cross e2e bench lint fuzz soak flaky clean setup-build setup-test setup-bench setup-e2e
 
 build: setup-build seer runtime plugins sdk
 
@@ -129,7 +129,7 @@ flaky: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 flaky: setup-test build compiled
 	scripts/flaky
 
-bench: setup-test build
+bench: setup-bench build
 	$(GO) build -trimpath -o $(BIN)/bench-helper ./bench/helper
 	$(GO) -C bench/peers/goplugin build -trimpath -o $(CURDIR)/$(BIN)/bench-goplugin .
 	$(GO) run ./sdk/seer-pack $(BIN)/bench-echo bench/guest/expose-echo
@@ -142,7 +142,7 @@ lint: lint-quick
 fuzz:
 	scripts/fuzz
 
-setup-build setup-test setup-e2e:
+setup-build setup-test setup-bench setup-e2e:
 	@scripts/setup $(@:setup-%=%)
 
 clean:

@@ -20,8 +20,9 @@ ON_CLOUD = "name: bench\nsandbox: {provider: %s, timeout: 15m}\n"
 class Lab:
     """A copy of bin/, so that a build meanwhile changes nothing, and a HOME of its own."""
 
-    def __init__(self, python: str, requests: str, wheels: str, change: str) -> None:
+    def __init__(self, python: str, requests: str, wheels: str, change: str, clients: str) -> None:
         self.python, self.requests = python, requests
+        self.clients = clients  # folder of the Hub's official clients
         self.wheels, self.change = wheels, change  # folders: those of a notebook, and what makes a change of 1 GB
         self.root = Path(tempfile.mkdtemp(prefix="seer-bench-"))
         self.bin = self.root / "bin"
@@ -29,6 +30,7 @@ class Lab:
         self.seer = str(self.bin / "seer")
         self.env = self._environment()
         self.processes: List["subprocess.Popen[str]"] = []
+        self.peak = 0.0  # MiB of memory that the last process had at once
         self.prefix: List[str] = []  # of what is run and measured, such as `ip netns exec NAME`
         self._helper: Optional["subprocess.Popen[str]"] = None
         for isolation in ("bubblewrap", "none"):
@@ -63,8 +65,9 @@ class Lab:
         actions = null + [(os.POSIX_SPAWN_OPEN, 2, str(errors), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)]
         begin = time.perf_counter()
         pid = os.posix_spawn(argv[0], argv, env, file_actions=actions)
-        _, status = os.waitpid(pid, 0)
+        _, status, used = os.wait4(pid, 0)
         took = time.perf_counter() - begin
+        self.peak = used.ru_maxrss / 1024
         if status:
             raise SystemExit("bench: %s failed: %s" % (" ".join(argv), errors.read_text()))
         return took

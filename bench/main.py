@@ -9,6 +9,7 @@ from typing import Dict, List
 import calls
 import clouds
 import commands
+import hub
 import kept
 import models
 import plugins
@@ -21,14 +22,15 @@ import values
 from lab import Lab
 from measure import Row
 
-GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "kept", "python"]
+GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "hub", "kept", "python"]
 STAGED = {"ready": ready.measure, "clouds": clouds.measure}  # these also tell where the time goes
-NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure}
+NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure, "hub": hub.measure}
 TITLES = {
     "start": "Commands that start nothing", "ready": "From nothing to the first result", "calls": "A call of 1 KiB",
     "values": "Values, streams and many clients",
     "plugins": "Plugins", "commands": "Commands and files", "sessions": "Sessions and snapshots", "clouds": "Clouds, on their fakes",
-    "models": "Downloads of models", "kept": "Models that are on this computer", "python": "The Python package",
+    "models": "Downloads of models", "hub": "Downloads from the Hub, against its other clients",
+    "kept": "Models that are on this computer", "python": "The Python package",
 }
 
 
@@ -37,7 +39,7 @@ def main() -> None:
     groups: Dict[str, List[Row]] = {}
     stages: Dict[str, Dict[str, Dict[str, float]]] = {}
     notes: Dict[str, List[str]] = {}
-    lab = Lab(sys.executable, options.requests, options.wheels, options.change)
+    lab = Lab(sys.executable, options.requests, options.wheels, options.change, options.clients)
     try:
         lab.run(lab.seer, "version")
         for name in options.only or GROUPS:
@@ -66,6 +68,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--requests", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--wheels", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--change", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--clients", required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 

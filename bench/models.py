@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from lab import Lab
 from measure import Row, Step, rounds
@@ -27,7 +27,7 @@ def measure(lab: Lab) -> List[Row]:
             "seer": lab.timed("download", dir=str(folder), file=path),
             "get": lab.timed("download", dir=str(folder), file=path, direct=True),
         }
-        aria = shutil.which("aria2c")
+        aria = aria2c()
         if aria:
             argv = [aria, *OPTIONS, "--dir=" + str(folder), "--checksum=sha-256=" + published["sha256"], published["url"] + "/" + path]
             sides["aria"] = lambda argv=argv: by_peer(lab, argv, str(folder / "got"))
@@ -37,6 +37,13 @@ def measure(lab: Lab) -> List[Row]:
             rows.append(Row(what, "none", found["seer"], ARIA, found["aria"]))
     lab.helper("release")
     return rows + shaped(lab)
+
+
+def aria2c() -> Optional[str]:
+    path = shutil.which("aria2c")
+    if not path:
+        print("bench: not compared with aria2c, which is not installed; run: scripts/setup bench", file=sys.stderr)
+    return path
 
 
 LINKS = {
@@ -80,7 +87,7 @@ def over(lab: Lab, link: str) -> List[Row]:
     target, address = str(folder / "peer"), published["url"] + "/fast"
     sides: Dict[str, Step] = {"seer": lab.timed("download", dir=str(folder), file="fast")}
     peers = {}
-    aria, curl = shutil.which("aria2c"), shutil.which("curl")
+    aria, curl = aria2c(), shutil.which("curl")
     if aria:
         argv = [aria, *(o for o in OPTIONS if not o.startswith("--out")), "--dir=" + str(folder), "--out=peer", address]
         peers["aria"] = "`aria2c -x16 -s16`, which verifies nothing"

@@ -36,6 +36,7 @@ type request struct {
 	Dir       string   `json:"dir"`       // a folder of the measurement's own
 	Remember  bool     `json:"remember"`  // surface, digest
 	Rate      int      `json:"rate"`      // publish: bytes per second of a connection
+	Delay     float64  `json:"delay"`     // models: seconds of a round trip to the hub
 }
 
 // helper is what lasts from one measurement to the next.
@@ -73,8 +74,11 @@ func main() {
 }
 
 func serve(ctx context.Context) error {
+	if len(os.Args) == 6 && os.Args[1] == "move" {
+		return move(ctx, os.Args[2], os.Args[3], os.Args[4], os.Args[5])
+	}
 	if len(os.Args) != 4 {
-		return errors.New("usage: helper RUNTIME-DIR PLUGIN-DIR PYTHON")
+		return errors.New("usage: helper RUNTIME-DIR PLUGIN-DIR PYTHON, or helper move URL BYTES SHA256 FOLDER")
 	}
 	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, callers: map[string]caller{}, echoes: map[string]sdk.Exposer{}, clouds: map[string]*cloud{}}
 	defer h.close(ctx)
@@ -86,7 +90,7 @@ func serve(ctx context.Context) error {
 		"start": h.start, "observe": h.observe, "describe": h.describe, "get": h.get,
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
-		"publish": h.publish, "download": h.download,
+		"publish": h.publish, "download": h.download, "models": h.models,
 		"hub": kept.hub, "kept": kept.kept, "question": kept.question, "digest": kept.digest,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)

@@ -2,6 +2,7 @@ package fakehub
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -65,7 +66,13 @@ func (h *Hub) listen(host Host, handler func(*request) error) error {
 	if err != nil {
 		return err
 	}
-	s := &server{"http://" + l.Addr().String(), &http.Server{Handler: h.handler(host, handler), ReadHeaderTimeout: 10 * time.Second}}
+	address := l.Addr().String()
+	if h.options.Via != nil {
+		if address, err = h.options.Via(address); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
+	s := &server{"http://" + address, &http.Server{Handler: h.handler(host, handler), ReadHeaderTimeout: 10 * time.Second}}
 	h.hosts[host] = s
 	h.work.Go(func() { _ = s.http.Serve(l) }) // until Close
 	return nil

@@ -22,6 +22,10 @@ type Options struct {
 	// 50 GB.
 	LargestWhole int64
 	XorbSize     int64 // raw bytes, after which another xorb begins; default 64 MiB
+
+	// Via starts a proxy for the host that listens at address, HOST:PORT of TCP, and returns the
+	// address where clients reach it; nil = they reach the host itself.
+	Via func(address string) (string, error)
 }
 
 // Limits are how many requests a token, or everybody without one, may send in five minutes.
