@@ -28,9 +28,11 @@ type stamp struct {
 }
 
 // stampOf is the stamp of the file that path leads to. It reports whether that is a regular one.
-func stampOf(path string) (s stamp, regular bool, err error) {
+func stampOf(path string) (s stamp, regular bool, err error) { return stampBy(unix.Stat, path) }
+
+func stampBy(stat func(string, *unix.Stat_t) error, path string) (s stamp, regular bool, err error) {
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
+	if err := stat(path, &st); err != nil {
 		return stamp{}, false, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	dev := uint64(st.Dev) //nolint:unconvert // 32 bits on macOS

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -36,9 +38,9 @@ func (j *job) inView(f sdk.ModelFile) string {
 // viewReady reports whether the view has all files, and the Hub's cache as well. One that
 // cannot be written need not have them any more.
 func (j *job) viewReady(ctx context.Context) (bool, error) {
-	stamps, ok, err := j.stamps()
-	if err != nil || !ok {
-		return false, err
+	stamps, ok := j.stamps()
+	if !ok {
+		return false, nil
 	}
 	if !j.notes().haveView(j.view, stamps) {
 		for _, f := range j.Files {
@@ -60,26 +62,22 @@ func (j *job) viewReady(ctx context.Context) (bool, error) {
 
 // stamps is one hash of what all files of the view are and of their stamps. It is not ok if one
 // is missing, or has another size.
-func (j *job) stamps() (sum string, ok bool, err error) {
+func (j *job) stamps() (sum string, ok bool) {
 	h := sha2.New()
 	for _, f := range j.Files {
-		info, err := os.Lstat(j.inView(f))
-		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
-			return "", false, nil
-		}
-		s, _, err := stampOf(j.inView(f))
-		if err != nil {
-			return "", false, err
+		s, regular, err := stampBy(unix.Lstat, j.inView(f))
+		if err != nil || !regular || s.size != f.Size {
+			return "", false
 		}
 		fmt.Fprintf(h, "%q %s %x %x %s", f.Path, blobName(f), s.dev, s.inode, s.text())
 	}
-	return hex.EncodeToString(h.Sum(nil)), true, nil
+	return hex.EncodeToString(h.Sum(nil)), true
 }
 
 // published reports whether the snapshot in the Hub's cache has all files.
 func (j *job) published() bool {
 	for _, f := range j.Files {
-		if _, err := os.Stat(filepath.Join(j.repo, "snapshots", j.Commit, filepath.FromSlash(f.Path))); err != nil {
+		if unix.Access(filepath.Join(j.repo, "snapshots", j.Commit, filepath.FromSlash(f.Path)), unix.F_OK) != nil {
 			return false
 		}
 	}
