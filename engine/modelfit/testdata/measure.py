@@ -3,6 +3,8 @@ transformers, measured on models of the meta device.
 
 Run with a Python that has torch and transformers: measure.py FOLDER [MODEL_TYPE...]
 It writes architectures.json and testdata/transformers.json below FOLDER.
+measure.py --weights [MODEL_TYPE...] prints the weights of each architecture in its default sizes:
+the bytes of its tensors, which Seer counts, divided by those of its parameters and buffers.
 """
 
 import inspect
@@ -70,13 +72,39 @@ def tensors(cache):
     return total
 
 
-def measure(config, device):
-    """Return the bytes of the cache of a model with random weights."""
+def build(config, device):
+    """Return a model with random weights, in bfloat16."""
     for name, value in IDS.items():
         setattr(config, name, value)
     with torch.device(device), torch.no_grad():
         auto = AutoModelForImageTextToText if config.get_text_config() is not config else AutoModelForCausalLM
-        model = auto.from_config(config, dtype=torch.bfloat16).eval()
+        return auto.from_config(config, dtype=torch.bfloat16).eval()
+
+
+def size(values):
+    """Return the bytes of tensors, each counted once."""
+    return sum({id(t): t.numel() * t.element_size() for t in values}.values())
+
+
+def weights(only):
+    """Print what the files of each architecture have, compared with what the model has in memory."""
+    for name in only or TYPES + PARTS:
+        signal.alarm(60)
+        try:
+            model = build(CONFIG_MAPPING[name](), "meta")
+            stored = size(model.state_dict(keep_vars=True).values())
+            used = size([*model.parameters(), *model.buffers()])
+            print(f"{name} {stored / used:.6f} {stored} {used}", flush=True)
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+        finally:
+            signal.alarm(0)
+
+
+def measure(config, device):
+    """Return the bytes of the cache of a model with random weights."""
+    model = build(config, device)
+    with torch.device(device), torch.no_grad():
         cache = DynamicCache(config=config)
         argument = "past_key_values" if "past_key_values" in inspect.signature(model.forward).parameters else "cache_params"
         model(input_ids=torch.zeros((BATCH, TOKENS), dtype=torch.long), **{argument: cache}, use_cache=True)
@@ -146,6 +174,9 @@ def alarm(*_):
 
 def main(folder, only):
     signal.signal(signal.SIGALRM, alarm)
+    if folder == "--weights":
+        weights(only)
+        return
     table, measured = {}, []
     for name in only or TYPES:
         cls = CONFIG_MAPPING[name]
