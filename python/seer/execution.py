@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from ._engine import blocking, blocking_session, engine
-from .environment.config import PathLike
+from ._fields import PathLike
 from .environment.sandbox import Sandbox
 from .errors import ConfigError, NotFoundError, Problem
 from .workspace import Workspace

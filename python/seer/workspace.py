@@ -16,7 +16,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 
-from .environment.config import PathLike, _checked
+from ._fields import PathLike, checked
 from .errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Skill:
         return cls(path)
 
 
-@_checked
+@checked
 @dataclass
 class Workspace:
     """The contents of a session. The engine checks it, and a ConfigError lists all mistakes.

@@ -6,19 +6,15 @@ is None is left to the engine's default, which ``docs/experiment.md`` tells.
 
 from __future__ import annotations
 
-import difflib
 import enum
-import functools
 import math
 import os
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any, Optional, TypeVar, Union
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Optional, Union
 
 from .._engine import arguments
+from .._fields import PathLike, checked
 from ..errors import ConfigError, Problem
-
-T = TypeVar("T")
-PathLike = Union[str, os.PathLike[str]]
 
 
 class ExecutionMode(str, enum.Enum):
@@ -29,41 +25,7 @@ class ExecutionMode(str, enum.Enum):
     LOCAL = "local"  #: the agent has its own folder, and calls what is served
 
 
-def _checked(cls: type[T]) -> type[T]:
-    """Has the class report all unknown and missing fields at once, and then all wrong types, too.
-    Without such a field, the types are checked with the values: see ``_json``."""
-    made = cls.__init__
-
-    @functools.wraps(made)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        __tracebackhide__ = True
-        names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-        given = {**dict(zip(names, args)), **kwargs}
-        problems = _misnamed(cls, names, given)
-        if problems:
-            hints = arguments.of_fields(cls)
-            wrong = [p for n, v in given.items() if n in hints for p in arguments.problems(v, hints[n], f"{cls.__name__}.{n}")]
-            raise ConfigError("", [*problems, *wrong])
-        made(self, *args, **kwargs)
-
-    cls.__init__ = init  # type: ignore[method-assign]
-    return cls
-
-
-def _misnamed(cls: type, names: list[str], given: dict[str, Any]) -> list[Problem]:
-    problems = []
-    for name in given:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]}?" if near else "known are " + ", ".join(names)
-            problems.append(Problem(f"{cls.__name__}.{name}", "unknown field", hint))
-    for f in fields(cls):
-        if f.default is MISSING and f.default_factory is MISSING and f.name not in given:
-            problems.append(Problem(f"{cls.__name__}.{f.name}", "is missing"))
-    return problems
-
-
-@_checked
+@checked
 @dataclass
 class ModelConfig:
     """A model: ``org/name`` of the Hugging Face Hub, a folder, or ``scheme:name`` of a fetcher."""
@@ -81,7 +43,7 @@ class ModelConfig:
     load_as_peft: Optional[bool] = None  #: wrapped in a blank LoRA adapter
 
 
-@_checked
+@checked
 @dataclass
 class DatasetConfig:
     """A dataset of the Hugging Face Hub, or a folder."""
@@ -92,7 +54,7 @@ class DatasetConfig:
     exclude: Optional[list[str]] = None  #: patterns of files to leave out
 
 
-@_checked
+@checked
 @dataclass
 class RepoConfig:
     """A Git repository that is cloned: a URL, or ``org/name`` of GitHub."""
@@ -102,7 +64,7 @@ class RepoConfig:
     install: Optional[str] = None  #: command that is run in it
 
 
-@_checked
+@checked
 @dataclass
 class ImageConfig:
     """The image from which the sandbox starts."""
@@ -112,7 +74,7 @@ class ImageConfig:
     commands: Optional[list[str]] = None  #: run once, when it is built
 
 
-@_checked
+@checked
 @dataclass
 class VolumeConfig:
     """A disk of the provider that outlives sandboxes."""
@@ -124,7 +86,7 @@ class VolumeConfig:
     models: Optional[bool] = None  #: keeps models for the next machine
 
 
-@_checked
+@checked
 @dataclass
 class SandboxConfig:
     """A sandbox: its machine and its contents.

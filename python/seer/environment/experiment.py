@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 from .._engine import arguments, blocking
+from .._fields import PathLike, checked
 from ..errors import ConfigError, Problem
-from .config import ImageConfig, ModelConfig, PathLike, RepoConfig, SandboxConfig, VolumeConfig, _checked
+from .config import ImageConfig, ModelConfig, RepoConfig, SandboxConfig, VolumeConfig
 from .sandbox import Sandbox
 
 #: Where use_model_volumes keeps models.
 MODEL_VOLUME = VolumeConfig(name="seer-models", path="/model-volume", read_only=False, models=True)
 
 
-@_checked
+@checked
 @dataclass
 class GPUConfig:
     """The GPU of an experiment."""
@@ -26,7 +27,7 @@ class GPUConfig:
     use_model_volumes: Optional[bool] = None  #: keep models on a volume of the provider
 
 
-@_checked
+@checked
 @dataclass
 class ExperimentConfig:
     """An experiment: its name, and the sandbox that it needs.
