@@ -188,7 +188,7 @@ func TestNativeContractsOnARentedMachine(t *testing.T) {
 	}
 	s := up(t, e, exp, engine.UpOptions{Progress: func(ev engine.Event) {
 		log = append(log, eventtext.Sentence(ev))
-		if ev.Type == (event.ModelDownloadStarted{}).Meta().Type {
+		if ev.Type == event.TypeOf(event.ModelDownloadStarted{}) {
 			filling = append(filling, lease())
 		}
 	}})

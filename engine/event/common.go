@@ -5,16 +5,15 @@ import "github.com/seer-engine/seer/engine/remedy"
 // Output is a line that somebody else has printed: a provider, an installer, an image build.
 // Every stage has its own type, such as boot.output.
 type Output struct {
+	output
 	Stage Stage  `json:"-"`
 	Line  string `json:"line" jsonschema:"without its end; not sanitized"`
 }
 
-// Meta implements [Data].
-func (d Output) Meta() Meta { return Meta{Type(d.Stage) + ".output", KindOutput} }
-
 // Copied is how far the copying of the last step is. Every stage has its own type, such as
 // upload.copied.
 type Copied struct {
+	copied
 	Stage Stage `json:"-"`
 	Bytes int64 `json:"bytes" jsonschema:"how many are copied"`
 	Total int64 `json:"total,omitempty" jsonschema:"of how many; 0 = not known"`
@@ -23,9 +22,6 @@ type Copied struct {
 	Rate float64 `json:"bytes_per_second,omitempty" jsonschema:"how fast they come; 0 = not known"`
 	Left float64 `json:"left_seconds,omitempty" jsonschema:"until the end at that rate; 0 = not known"`
 }
-
-// Meta implements [Data].
-func (d Copied) Meta() Meta { return Meta{Type(d.Stage) + ".copied", KindCopied} }
 
 // Advice is part of a warning that the user can do something about.
 type Advice struct {
@@ -45,9 +41,7 @@ func (e Event) Remedies() []remedy.Remedy {
 
 // Note is a remark of the program that shows the events, such as the CLI.
 type Note struct {
+	warning
 	Word    string `json:"word" jsonschema:"such as warning or note"`
 	Message string `json:"message"`
 }
-
-// Meta implements [Data].
-func (Note) Meta() Meta { return Meta{"note.shown", KindWarning} }

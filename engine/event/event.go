@@ -29,16 +29,10 @@ const (
 	SourceCLI    = "cli"
 )
 
-// Data are the fields of one type of event.
+// Data are the fields of one type of event: one of the structs in [Types]. Each of these embeds the
+// kind that all events of the type have.
 type Data interface {
-	// Meta says what all events of this type have in common.
-	Meta() Meta
-}
-
-// Meta is what all events of a type have in common.
-type Meta struct {
-	Type Type
-	Kind Kind
+	kind() Kind
 }
 
 // Type names a type of event: a stage and, after a dot, what happened.
@@ -83,8 +77,22 @@ const (
 	KindCopied  Kind = "copied"  // how far the copying of the last step is, some times a second
 )
 
+type (
+	step    struct{}
+	done    struct{}
+	warning struct{}
+	output  struct{}
+	copied  struct{}
+)
+
+func (step) kind() Kind    { return KindStep }
+func (done) kind() Kind    { return KindDone }
+func (warning) kind() Kind { return KindWarning }
+func (output) kind() Kind  { return KindOutput }
+func (copied) kind() Kind  { return KindCopied }
+
 // Kind is that of the event's type.
-func (e Event) Kind() Kind { return e.Data.Meta().Kind }
+func (e Event) Kind() Kind { return e.Data.kind() }
 
 // Stage is that of the event's type.
 func (e Event) Stage() Stage { return e.Type.Stage() }
@@ -92,12 +100,10 @@ func (e Event) Stage() Stage { return e.Type.Stage() }
 // Unknown is the data of an event whose type this program does not know: it was written by
 // a newer one.
 type Unknown struct {
+	step
 	Type Type
 	Raw  json.RawMessage
 }
-
-// Meta implements [Data].
-func (u Unknown) Meta() Meta { return Meta{u.Type, KindStep} }
 
 // MarshalJSON implements [json.Marshaler].
 func (u Unknown) MarshalJSON() ([]byte, error) { return u.Raw, nil }

@@ -55,7 +55,7 @@ func (r Reporter) Active() bool { return r.run != nil }
 // Send reports an event.
 func (r Reporter) Send(data Data) {
 	if r.run != nil {
-		r.run.send(Event{Time: r.run.now().UTC(), Source: r.source, Type: data.Meta().Type, Data: data})
+		r.run.send(Event{Time: r.run.now().UTC(), Source: r.source, Type: TypeOf(data), Data: data})
 	}
 }
 
@@ -79,7 +79,7 @@ func (r *run) send(e Event) {
 }
 
 // Output reports a line that somebody else has printed.
-func (r Reporter) Output(stage Stage, line string) { r.Send(Output{stage, line}) }
+func (r Reporter) Output(stage Stage, line string) { r.Send(Output{Stage: stage, Line: line}) }
 
 // Copied reports how many bytes of the last step are copied; total is 0 where nobody knows it.
 func (r Reporter) Copied(stage Stage, bytes, total int64) {

@@ -37,7 +37,7 @@ func key(d event.Data) string {
 	case event.Copied:
 		return "copied"
 	}
-	return string(d.Meta().Type)
+	return string(event.TypeOf(d))
 }
 
 // maxListed is how many words of a list a sentence has.

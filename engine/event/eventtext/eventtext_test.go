@@ -35,7 +35,7 @@ func TestSentence(t *testing.T) {
 		"1.0 GB of 4.0 GB, 20.0 MB/s, 2 min 30 s left":                                  event.Copied{Stage: event.StageModel, Bytes: 1e9, Total: 4e9, Rate: 2e7, Left: 150},
 		"found no name of a hidden model in the files, except in what was not searched": event.HiddenSearchFinished{In: "the files", Unsearched: many},
 	} {
-		if got := eventtext.Sentence(event.Event{Type: data.Meta().Type, Data: data}); got != want {
+		if got := eventtext.Sentence(event.Event{Type: event.TypeOf(data), Data: data}); got != want {
 			t.Errorf("%T: %q, want %q", data, got, want)
 		}
 	}
