@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestAModuleThatIsMissingIsToldWithItsPlace(t *testing.T) {
@@ -48,7 +49,7 @@ func TestOnlyTheLastExceptionIsTheModule(t *testing.T) {
 		return "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import einops\n" + raised + "\n"
 	}
 	during := "\nDuring handling of the above exception, another exception occurred:\n\n"
-	for text, want := range map[string]string{
+	testkit.WantEach(t, experiment.ModuleMissing, map[string]string{
 		missing:         "einops",
 		frames(missing): "einops",
 		"run set-up: " + frames(missing) + "\nexit code 1":                                                   "einops",
@@ -61,9 +62,5 @@ func TestOnlyTheLastExceptionIsTheModule(t *testing.T) {
 		"ModuleNotFoundError   Traceback (most recent call last)\nCell In[1], line 1\n\n" + missing:          "einops",
 		missing + "\n\nOops      Traceback (most recent call last)\nCell In[1], line 1\n\nOops: another one": "",
 		"ValueError: " + missing + " was said":                                                               "",
-	} {
-		if got := experiment.ModuleMissing(text); got != want {
-			t.Errorf("%q of\n%s", got, text)
-		}
-	}
+	})
 }

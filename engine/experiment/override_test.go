@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const base = `
@@ -91,16 +92,15 @@ func TestThePromptOfAFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "binary"), []byte("\xff"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for agent, want := range map[string]string{
+	testkit.WantErrors(t, func(agent string) error {
+		_, err := read(agent)
+		return err
+	}, map[string]string{
 		"prompt_file: none.md":            "e.yaml:1: agent.prompt_file: `" + dir + "/none.md` is not there; relative paths",
 		"prompt_file: .":                  "is not a file",
 		"prompt_file: binary":             "is not UTF-8 text",
 		"prompt_file: task.md, prompt: x": "agent.prompt_file: it cannot stand beside agent.prompt; remove one of the two",
-	} {
-		if _, err := read(agent); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", agent, err)
-		}
-	}
+	})
 }
 
 func TestOverridesOfTheStagedForm(t *testing.T) {

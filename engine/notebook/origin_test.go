@@ -7,11 +7,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestOwnOrigin(t *testing.T) {
 	const own = "seer-360880995ad256edc05daafec8914e05.localhost"
-	for page, want := range map[string]string{
+	testkit.WantEach(t, OwnOrigin, map[string]string{
 		"http://127.0.0.1:8888/abc/?token=t":       "http://" + own + ":8888/abc/?token=t",
 		"http://127.0.0.1:8888/abc/lab?token=t":    "http://" + own + ":8888/abc/lab?token=t",
 		"http://localhost/abc/":                    "http://" + own + "/abc/",
@@ -23,11 +25,7 @@ func TestOwnOrigin(t *testing.T) {
 		"https://127.0.0.1:8888/abc/?token=t":      "https://127.0.0.1:8888/abc/?token=t",
 		"http://" + own + ":8888/abc/lab?token=t":  "http://" + own + ":8888/abc/lab?token=t",
 		"unix:/run/jupyter?token=t&base=%2Fabc%2F": "unix:/run/jupyter?token=t&base=%2Fabc%2F",
-	} {
-		if got := OwnOrigin(page); got != want {
-			t.Errorf("%s: %s, not %s", page, got, want)
-		}
-	}
+	})
 }
 
 // A URL that was copied from a browser leads programs to the same server.

@@ -12,10 +12,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/seer-engine/seer/engine/sanitize"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestText(t *testing.T) {
-	for text, want := range map[string]string{
+	testkit.WantEach(t, sanitize.Text, map[string]string{
 		"plain, ünï and 日本\n\ttext":   "plain, ünï and 日本\n\ttext",
 		"\x1b]52;c;aGk=\x07":          `\x1b]52;c;aGk=\x07`,
 		"\x1b[31mred\x1b[0m":          `\x1b[31mred\x1b[0m`,
@@ -29,11 +30,7 @@ func TestText(t *testing.T) {
 		"\u3164pad\u2800":             " pad ",
 		"\u0600\u06dd":                "\u0600\u06dd",
 		"a\u2028b":                    `a\u2028b`,
-	} {
-		if got := sanitize.Text(text); got != want {
-			t.Errorf("%q became %q, not %q", text, got, want)
-		}
-	}
+	})
 	if got := sanitize.Line("a\nb\tc\r"); got != `a\nb\tc\x0d` {
 		t.Errorf("a line is %q", got)
 	}
@@ -48,7 +45,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestStrip(t *testing.T) {
-	for text, want := range map[string]string{
+	testkit.WantEach(t, sanitize.Strip, map[string]string{
 		"a \x1b[1;32mgreen\x1b[0m line\r\n":            "a green line\r\n",
 		"\x1b]0;title\x07text":                         "text",
 		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\":     "link",
@@ -58,23 +55,15 @@ func TestStrip(t *testing.T) {
 		"\x1b(B\x1b7saved\x1b8 \u202eleft":             "saved left",
 		"\x1b\x1b[2J\x1b":                              "",
 		"not \xff text":                                "not \ufffd text",
-	} {
-		if got := sanitize.Strip(text); got != want {
-			t.Errorf("%q became %q, not %q", text, got, want)
-		}
-	}
+	})
 }
 
 func TestPrinted(t *testing.T) {
-	for line, want := range map[string]string{
+	testkit.WantEach(t, sanitize.Printed, map[string]string{
 		"10%\r\x1b[K90%\r\n":               "90%",
 		"\x1b[31mred":                      "\x1b[31mred\x1b[0m",
 		"seer: done\rmodel | \x1b[2Jagain": "model | again",
-	} {
-		if got := sanitize.Printed(line); got != want {
-			t.Errorf("%q became %q, not %q", line, got, want)
-		}
-	}
+	})
 }
 
 // written is what a Writer makes of a text that comes in pieces of one size.

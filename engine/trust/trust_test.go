@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/trust"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestEffects(t *testing.T) {
@@ -69,14 +70,10 @@ func TestReal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, want := range map[string]string{
+	testkit.WantEach(t, trust.Real, map[string]string{
 		at("out/passwd"): "/etc/passwd", at("out/new/file"): "/etc/new/file", at("a/../b"): at("b"), at("dangling"): at("nowhere/below"),
 		at("dangling/x"): at("nowhere/below/x"), at("twice"): at("nowhere/below"), at("loop"): at("loop"), "/": "/",
-	} {
-		if got := trust.Real(path); got != want {
-			t.Errorf("%s is %s, not %s", path, got, want)
-		}
-	}
+	})
 }
 
 func TestDigest(t *testing.T) {

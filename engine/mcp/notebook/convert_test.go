@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestPlain(t *testing.T) {
@@ -38,7 +39,7 @@ func TestPlain(t *testing.T) {
 }
 
 func TestHTML(t *testing.T) {
-	for in, want := range map[string]string{
+	testkit.WantEach(t, htmlText, map[string]string{
 		"<p>One <b>two</b>\n three<p>four<br>five":        "One two three\nfour\nfive",
 		"<ul><li>a<li>b</ul>":                             "- a\n- b",
 		"<script>alert(1)</script><style>x{}</style>seen": "seen",
@@ -47,11 +48,7 @@ func TestHTML(t *testing.T) {
 		"<table><thead><tr><th></th><th>x</th></tr></thead><tr><td>0<td>10</table>z": "   x\n0  10\nz",
 		"<table><caption>T</caption><tr><td colspan=2>wide<td>end</table>":           "T\nwide    end",
 		"": "",
-	} {
-		if got := htmlText(in); got != want {
-			t.Errorf("%q:\n%q, want\n%q", in, got, want)
-		}
-	}
+	})
 	if got := htmlText(strings.Repeat("<div><table><tr><td>", 5000) + "deep"); len(got) > 1<<20 {
 		t.Errorf("%d bytes", len(got))
 	}

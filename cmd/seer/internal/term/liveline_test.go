@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/seer-engine/seer/engine/sanitize"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestPlain(t *testing.T) {
-	for line, want := range map[string]string{
+	testkit.WantEach(t, plainLine, map[string]string{
 		"a \x1b[1;32mgreen\x1b[0m line":                   "a green line",
 		"\x1b]0;title\x07text":                            "text",
 		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\":        "link",
@@ -26,11 +27,7 @@ func TestPlain(t *testing.T) {
 		"\x1b(B\x1b7saved\x1b8":                           "saved",
 		"a\nb":                                            "a b",
 		"\x1b]0;a title without an end, and what follows": "",
-	} {
-		if got := plainLine(line); got != want {
-			t.Errorf("%q became %q, not %q", line, got, want)
-		}
-	}
+	})
 }
 
 func TestLiveLine(t *testing.T) {
