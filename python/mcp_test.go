@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // holder makes a session, prints its MCP servers and what an agent's program gets of it, and keeps
@@ -48,17 +49,7 @@ func hold(t *testing.T, kind, python string, env []string) (h held) {
 	cmd.Env, cmd.Dir = append(env, "SEER_PYTHON="+testbuild.Jupyter(t)), t.TempDir()
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testkit.StartPiped(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {

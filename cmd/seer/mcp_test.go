@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const mcpInterface = `
@@ -282,17 +283,7 @@ func TestMCPEndsWithItsClient(t *testing.T) {
 	p.run("serve", "lab", "tools.py", "--as", "mcp", "--name", "tools", "--out", "mcp")
 	for _, how := range []string{"stdin closed", "SIGTERM"} {
 		cmd := p.server("mcp", "tools")
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		in, out := testkit.StartPiped(t, cmd)
 		hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}` + "\n"
 		if _, err := in.Write([]byte(hello)); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/seer-engine/seer/internal/ctxio"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -33,7 +34,7 @@ func Derive(ctx context.Context, root Root, layerTar string) (Root, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, &contextReader{ctx, f}); err != nil {
+	if _, err := io.Copy(h, ctxio.Reader(ctx, f)); err != nil {
 		return Root{}, fmt.Errorf("the layer %s: %w", layerTar, err)
 	}
 	layer := "sha256:" + hex.EncodeToString(h.Sum(nil))
@@ -109,17 +110,4 @@ func linkFile(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime()))
-}
-
-// contextReader ends a long read when its context does.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

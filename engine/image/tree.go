@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/internal/ctxio"
 )
 
 // tree is a root file system that is being unpacked. Every path goes through an os.Root,
@@ -49,7 +51,7 @@ func (t *tree) close() {
 
 // apply unpacks one layer, compressed or not, upon what is there.
 func (t *tree) apply(ctx context.Context, layer io.Reader) error {
-	plain, done, err := decompress(&contextReader{ctx, layer})
+	plain, done, err := decompress(ctxio.Reader(ctx, layer))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/zeebo/xxh3"
 
+	"github.com/seer-engine/seer/internal/ctxio"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -64,7 +65,7 @@ func (w *work) opaqueFile(ctx context.Context, name, path string) (Blob, error) 
 		}
 	}
 	if compress {
-		return w.opaque(name, &contextReader{ctx, f})
+		return w.opaque(name, ctxio.Reader(ctx, f))
 	}
 	part, sum, err := w.take(ctx, f, path)
 	return Blob{Name: name, Part: part, Digest: part.Digest, Bytes: part.Size, XXH3: sum}, err
@@ -78,7 +79,7 @@ func (w *work) take(ctx context.Context, f *os.File, path string) (p Part, sum s
 	r := io.TeeReader(f, x)
 	if os.Link(path, at) != nil {
 		p, err = w.add(func(to io.Writer) error {
-			_, err := io.CopyBuffer(to, struct{ io.Reader }{&contextReader{ctx, r}}, make([]byte, 1<<20))
+			_, err := io.CopyBuffer(to, struct{ io.Reader }{ctxio.Reader(ctx, r)}, make([]byte, 1<<20))
 			return err
 		})
 		return p, sumText(x), err
@@ -136,7 +137,7 @@ func verifyPlain(ctx context.Context, sn Snapshot, b Blob, path string) error {
 // sums reports whether the bytes have the sum that the blob's should have.
 func (b Blob) sums(ctx context.Context, r io.Reader) (bool, error) {
 	x := xxh3.New()
-	n, err := io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{&contextReader{ctx, r}}, make([]byte, 256<<10))
+	n, err := io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{ctxio.Reader(ctx, r)}, make([]byte, 256<<10))
 	return n == b.Bytes && sumText(x) == b.XXH3, err
 }
 
@@ -172,7 +173,7 @@ func (s *Store) restoreBlob(ctx context.Context, sn Snapshot, b Blob) (io.ReadCl
 		return nil, damaged(sn, "%s: its part %s is missing", b.Name, b.Part.Digest)
 	}
 	return stream(ctx, func(ctx context.Context, w io.Writer) error {
-		z, err := b.bytes(&contextReader{ctx, f})
+		z, err := b.bytes(ctxio.Reader(ctx, f))
 		if err != nil {
 			return damaged(sn, "%s: %v", b.Name, err)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/seer-engine/seer/internal/ctxio"
 )
 
 // What the parts of an exported snapshot are called.
@@ -113,7 +115,7 @@ func exportPart(ctx context.Context, out *tar.Writer, sn Snapshot, p Part, f *os
 		return err
 	}
 	check := digest.Digest(p.Digest).Verifier()
-	n, err := io.Copy(out, io.TeeReader(io.LimitReader(&contextReader{ctx, f}, p.Size), check))
+	n, err := io.Copy(out, io.TeeReader(io.LimitReader(ctxio.Reader(ctx, f), p.Size), check))
 	if err != nil {
 		return err
 	}

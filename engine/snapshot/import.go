@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/seer-engine/seer/internal/ctxio"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -115,7 +116,7 @@ func (im *importer) sum(ctx context.Context, b Blob) error {
 
 // read takes the files of the layout apart, in whatever order they come.
 func (im *importer) read(ctx context.Context, r io.Reader) error {
-	in := &ending{r: bufio.NewReaderSize(&contextReader{ctx, r}, 1<<20)}
+	in := &ending{r: bufio.NewReaderSize(ctxio.Reader(ctx, r), 1<<20)}
 	tr := tar.NewReader(in)
 	for files := 0; ; files++ {
 		hdr, err := tr.Next()

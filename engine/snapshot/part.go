@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/seer-engine/seer/internal/ctxio"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -144,6 +145,6 @@ func openPart(ctx context.Context, path string, p Part) (*os.File, error) {
 
 func hashOf(ctx context.Context, r io.Reader) (string, int64, error) {
 	h := sha256.New()
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{&contextReader{ctx, r}}, make([]byte, 1<<20))
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{ctxio.Reader(ctx, r)}, make([]byte, 1<<20))
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), n, err
 }

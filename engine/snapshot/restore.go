@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/seer-engine/seer/internal/ctxio"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -180,7 +181,7 @@ func (m *merger) write(all []*entry, types ...string) error {
 
 // layer gives out the files whose content the index sees in this one.
 func (m *merger) layer(ctx context.Context, number int, f *os.File) error {
-	z, err := zstd.NewReader(&contextReader{ctx, f}, zstd.WithDecoderMaxWindow(maxWindow))
+	z, err := zstd.NewReader(ctxio.Reader(ctx, f), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return damaged(m.sn, "%s: %v", m.tree.Layers[number].Digest, err)
 	}

@@ -7,19 +7,6 @@ import (
 	"os"
 )
 
-// contextReader ends a long read when its context does.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
-
 // stream runs write into a pipe until it is done or the reader is closed.
 func stream(ctx context.Context, write func(context.Context, io.Writer) error, files []*os.File) io.ReadCloser {
 	ctx, cancel := context.WithCancel(ctx)

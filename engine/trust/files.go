@@ -133,3 +133,14 @@ func digestFile(sum hash.Hash, path string) error {
 	}
 	return err
 }
+
+// place writes where a file lies, and when it was changed.
+func place(sum hash.Hash, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("cannot tell where %s lies", info.Name())
+	}
+	at := changed(st)
+	fmt.Fprintf(sum, "at %d %d %d %d %d\n", st.Dev, st.Ino, st.Size, at.Sec, at.Nsec)
+	return nil
+}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seer-engine/seer/internal/ctxio"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -158,7 +159,7 @@ func (c *digestCache) digest(ctx context.Context, root *os.Root, name string) (s
 	}
 	h := sha256.New()
 	buffer := make([]byte, min(max(info.Size(), 512), digestBuffer))
-	if _, err := io.CopyBuffer(h, contextReader{ctx, f}, buffer); err != nil {
+	if _, err := io.CopyBuffer(h, ctxio.Reader(ctx, f), buffer); err != nil {
 		return "", err
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
@@ -192,17 +193,4 @@ func (c *digestCache) keep(f *os.File, entry, sum string) {
 	if closeErr := tmp.Close(); err == nil && closeErr == nil {
 		_ = os.Rename(tmp.Name(), entry)
 	}
-}
-
-// contextReader ends a long read when its context does.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(b)
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // asProgram makes the test's own program the simulator.
@@ -107,17 +109,7 @@ func TestItsMachinesEndWithItHoweverItEnds(t *testing.T) {
 func TestItServesTheKit(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asProgram+"=1", addrVariable+"=127.0.0.1:0")
-	life, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	life, out := testkit.StartPiped(t, cmd)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "http://127.0.0.1:") {
 		t.Errorf("%q, %v", line, err)
