@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,10 +111,9 @@ func (d *Doctor) checkNetwork(ctx context.Context) Finding {
 // no tool is there; one that is there and fails has another reason.
 func networkFix(err error) (string, []remedy.Remedy) {
 	fix := err.Error()
-	for _, reason := range strings.Split(fix, "; ") {
-		if !strings.Contains(reason, "not installed") {
-			return fix, nil
-		}
+	var none netproxy.NoUplink
+	if !errors.As(err, &none) || !none.OnlyMissing() {
+		return fix, nil
 	}
 	return fix + "; install one, as root: apt-get install " + strings.Join(networkPackages[:], " "), fixable()
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // DetectUplink finds the tool that connects namespaces on this computer, by a trial of
-// each. The error says why none does.
+// each. The error is a [NoUplink] unless ctx has ended.
 func DetectUplink(ctx context.Context) (tool string, err error) {
-	var reasons []string
+	var reasons NoUplink
 	for _, tool := range []string{pasta, slirp} {
 		err := tryUplink(ctx, tool)
 		if err == nil {
@@ -23,11 +23,11 @@ func DetectUplink(ctx context.Context) (tool string, err error) {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		if text := err.Error(); len(reasons) == 0 || reasons[len(reasons)-1] != text {
-			reasons = append(reasons, text)
+		if len(reasons) == 0 || reasons[len(reasons)-1].Error() != err.Error() {
+			reasons = append(reasons, err)
 		}
 	}
-	return "", errors.New(strings.Join(reasons, "; "))
+	return "", reasons
 }
 
 const tunDevice = "/dev/net/tun"

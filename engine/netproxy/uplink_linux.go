@@ -275,12 +275,8 @@ func toolPath(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &missing{name}
+	return "", &NotInstalled{name}
 }
-
-type missing struct{ name string }
-
-func (m *missing) Error() string { return m.name + " is not installed" }
 
 func lastLine(text string) string {
 	last := ""

@@ -9,11 +9,19 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 )
 
 // ErrOther is the error for what is not a plain file, or larger than the caller reads.
 var ErrOther = errors.New("not a plain file")
+
+// Escapes reports whether err is the refusal of an [os.Root] to leave its folder, for which package
+// os exports no error.
+func Escapes(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) && strings.Contains(p.Err.Error(), "escapes")
+}
 
 // Open opens a plain file below root. A link or anything else at that name is an
 // [ErrOther]; root keeps the folders on the way to it inside.

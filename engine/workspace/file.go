@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/seer-engine/seer/engine/plainfile"
 )
 
 // File is one file of a workspace.
@@ -144,7 +146,7 @@ func explain(at string, err error) error {
 		return err
 	}
 	switch {
-	case strings.Contains(p.Err.Error(), "escapes"):
+	case plainfile.Escapes(err):
 		return fmt.Errorf("%s is a link that leads out of its folder; put the file itself there", at)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s is a link to nothing, or has just gone", at)

@@ -15,6 +15,7 @@ import (
 	extism "github.com/extism/go-sdk"
 	"golang.org/x/sys/unix"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/plugin/host/egress"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -144,7 +145,7 @@ func plainError(err error) *sdk.Error {
 		code = sdk.NotFound
 	case errors.Is(err, fs.ErrPermission):
 		code = sdk.Unauthorized
-	case strings.Contains(err.Error(), "path escapes"), errors.Is(err, unix.ENOTDIR):
+	case plainfile.Escapes(err), errors.Is(err, unix.ENOTDIR):
 		code = sdk.Invalid
 	}
 	return sdk.Errorf(code, "%v", err)

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -103,7 +104,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	err := u.write(renamed(u.rename, name), h, r)
-	if isEscape(err) || errors.Is(err, errKept) {
+	if plainfile.Escapes(err) || errors.Is(err, errKept) {
 		u.refused = append(u.refused, h.Name)
 		return nil
 	}
@@ -279,10 +280,4 @@ func (u *unpacker) belowFolders(name string) bool {
 		}
 	}
 	return true
-}
-
-// isEscape recognises the refusal of os.Root, which has no exported error.
-func isEscape(err error) bool {
-	var p *fs.PathError
-	return errors.As(err, &p) && strings.Contains(p.Err.Error(), "escapes")
 }
