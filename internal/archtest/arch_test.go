@@ -1,5 +1,5 @@
-// Package archtest keeps the direction of imports: docs/architecture.md says
-// which package may import which, and these tests hold the code to it.
+// Package archtest keeps the direction of imports: it lists which package may import which, and
+// docs/architecture.md says what each is for.
 package archtest
 
 import (
