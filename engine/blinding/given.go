@@ -97,7 +97,7 @@ func (g Given) Hide(ctx context.Context, names namesearch.Names, copies Copies, 
 	if err := g.Search(ctx, names); err != nil || !g.Experiment.Sandbox.Whole() {
 		return err
 	}
-	for _, name := range names.Told {
+	for _, name := range names.Revealed {
 		report.Send(event.HiddenNameShown{Name: name})
 	}
 	if words := names.Shown; len(words) > 0 {

@@ -79,7 +79,7 @@ func (c *Client) Dial(ctx context.Context) (net.Conn, error) {
 func (c *Client) Close() {
 	c.calls.empty()
 	c.http.CloseIdleConnections()
-	c.settle()
+	c.drain()
 	c.plain.CloseIdleConnections()
 }
 

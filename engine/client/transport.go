@@ -25,7 +25,7 @@ type transport struct {
 	plain    *http.Client // one short request each, for a loader
 	dial     func(ctx context.Context) (net.Conn, error)
 	mend     func(context.Context) bool // see [Client.Mend]; may be nil
-	settle   func()                     // waits a moment for connections that are being closed
+	drain    func()                     // waits a moment for connections that are being closed
 }
 
 func newTransport(endpoint, token string) (*transport, error) {
@@ -38,12 +38,12 @@ func newTransport(endpoint, token string) (*transport, error) {
 		c.dial = c.dialMended
 		c.http = newHTTP(e.over(c.dial))
 		c.plain = c.http
-		c.settle = func() {}
+		c.drain = func() {}
 		return c, nil
 	}
 	c.plain = newHTTP(e.transport())
 	t := &tunnel{endpoint: e, token: token, http: c.plain}
-	c.dial, c.settle = t.dial, t.settle
+	c.dial, c.drain = t.dial, t.drain
 	c.http = newHTTP(e.over(c.dial))
 	return c, nil
 }

@@ -40,9 +40,9 @@ func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// settle lets the last words of closed connections leave: a machine that hears
+// drain lets the last words of closed connections leave: a machine that hears
 // them need not wait for what never comes.
-func (t *tunnel) settle() {
+func (t *tunnel) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	t.mu.Lock()

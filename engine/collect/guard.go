@@ -104,12 +104,12 @@ func (g *Guard) Settle(ctx context.Context) error {
 		_, err := filebits.Unlock(g.root.Name())
 		errs = append(errs, err)
 	}
-	if err := g.links(func(name string) error { return g.settle(ctx, name) }); err != nil {
+	if err := g.links(func(name string) error { return g.reconcile(ctx, name) }); err != nil {
 		errs = append(errs, err)
 	}
 	w := walker{root: g.root, extra: g.extra, first: g.first}
 	err := w.walk(ctx, func(name string) error {
-		errs = append(errs, g.settle(ctx, name))
+		errs = append(errs, g.reconcile(ctx, name))
 		return nil
 	})
 	if len(g.moved.all) > 0 {
@@ -124,8 +124,8 @@ func (g *Guard) Settle(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// settle compares an obeyed file or folder with what was there before.
-func (g *Guard) settle(ctx context.Context, name string) error {
+// reconcile compares an obeyed file or folder with what was there before.
+func (g *Guard) reconcile(ctx context.Context, name string) error {
 	now, err := g.read(name)
 	if err != nil {
 		return g.aside(name) // whatever it is, nobody could say that it is the user's

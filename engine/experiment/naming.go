@@ -91,9 +91,9 @@ func (m Model) short() string {
 
 // Alias is how code in the sandbox asks for the model: by its name, or by NAME@REVISION if
 // another revision of it is listed, too.
-func (m Model) Alias() string { return labelled(m.Name, m.Label) }
+func (m Model) Alias() string { return withLabel(m.Name, m.Label) }
 
-func labelled(name, label string) string {
+func withLabel(name, label string) string {
 	if label == "" {
 		return name
 	}
@@ -106,7 +106,7 @@ func (m Model) shown() string {
 	if m.Hidden {
 		return m.VarName
 	}
-	return labelled(m.short(), m.Label)
+	return withLabel(m.short(), m.Label)
 }
 
 // labelRevisions gives a label to each model and dataset with a revision whose name is listed

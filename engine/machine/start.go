@@ -256,13 +256,13 @@ func (s *start) ask(ctx context.Context, cursor json.RawMessage) (sdk.CreateStep
 
 // keepAsking notes in the ledger, until ctx ends, that a provider is still asked.
 func (d *Driver) keepAsking(ctx context.Context, id string) {
-	beat := time.NewTicker(askedBeat)
-	defer beat.Stop()
+	heartbeat := time.NewTicker(askedBeat)
+	defer heartbeat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-beat.C:
+		case <-heartbeat.C:
 			_, _ = d.Ledger.Update(ctx, id, func(r *Record) error { r.AskedAt = d.Clock.Now(); return nil }) // the next one tries again
 		}
 	}

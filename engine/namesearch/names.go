@@ -24,7 +24,7 @@ type Names struct {
 	patterns []pattern
 	whole    []pattern
 	foreign  bool     // a pattern has other letters than those of ASCII
-	Told     []string // names of which the architecture tells all that could be found
+	Revealed []string // names of which the architecture tells all that could be found
 	Shown    []string // words of the other names that the architecture tells
 	Common   []string // names that consist of common words only
 }
@@ -59,7 +59,7 @@ func Compile(spec Spec) Names {
 		case len(found) > 0:
 			n.Shown = append(n.Shown, m.stays()...)
 		case len(m.stays()) > 0:
-			n.Told = append(n.Told, name)
+			n.Revealed = append(n.Revealed, name)
 		default:
 			n.Common = append(n.Common, name)
 		}

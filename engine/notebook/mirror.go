@@ -85,14 +85,14 @@ func (m *Mirror) Run(ctx context.Context) {
 	if protocol.CodeOf(err) == protocol.NotFound {
 		err = nil
 	}
-	if err = errors.Join(err, m.settle()); err != nil {
+	if err = errors.Join(err, m.flush()); err != nil {
 		m.complain(err)
 	}
 }
 
 // follow waits for one change and saves it.
 func (m *Mirror) follow(ctx context.Context) error {
-	if err := m.settle(); err != nil {
+	if err := m.flush(); err != nil {
 		return err
 	}
 	saved, err := m.fetch(ctx, mirrorWait)
@@ -167,8 +167,8 @@ func (m *Mirror) write(ctx context.Context, data []byte, v, known Version) (done
 	return true, nil
 }
 
-// settle waits until the copy is on the disk itself, so that it is there after a cut of the power, too.
-func (m *Mirror) settle() error {
+// flush waits until the copy is on the disk itself, so that it is there after a cut of the power, too.
+func (m *Mirror) flush() error {
 	m.mu.Lock()
 	name, v, settled := m.name, m.version, m.settled
 	m.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // agent settles how the agent's own process is kept apart.
 func (c *check) agent() {
 	if a := c.exp.Agent; a != nil {
-		c.report.AgentIsolation = c.settle("agent.isolation", a.Isolation, c.facts.AgentIsolations, "the agent")
+		c.report.AgentIsolation = c.pickIsolation("agent.isolation", a.Isolation, c.facts.AgentIsolations, "the agent")
 		c.programs()
 		if c.report.AgentIsolation == "none" && a.Network == "none" {
 			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or remove isolation: none")

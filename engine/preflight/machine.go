@@ -176,7 +176,7 @@ func (c machineCheck) isolation() {
 			}
 			continue
 		}
-		p.isolation = c.settle("sandbox.isolation", c.able(asked, p), p.Isolations, "the sandbox")
+		p.isolation = c.pickIsolation("sandbox.isolation", c.able(asked, p), p.Isolations, "the sandbox")
 		if p.thisComputer() {
 			c.nested("sandbox.nested_sandbox", c.exp.Sandbox.Nested, p.isolation)
 		}
@@ -221,9 +221,9 @@ func (c machineCheck) able(asked string, p *candidate) string {
 	return asked
 }
 
-// settle picks an isolation: the best usable for auto, else exactly the one
+// pickIsolation picks an isolation: the best usable for auto, else exactly the one
 // that was asked for. What is weaker is never put in its place.
-func (c *check) settle(path, asked string, choices []sdk.Isolation, what string) string {
+func (c *check) pickIsolation(path, asked string, choices []sdk.Isolation, what string) string {
 	var names, reasons []string
 	var missing []remedy.Remedy
 	for _, i := range choices {

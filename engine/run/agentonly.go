@@ -92,7 +92,7 @@ func (r *runner) runAgent(ctx context.Context) (int, error) {
 func (r *runner) closeSpace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	return errors.Join(r.space.closeToOthers(), r.space.settle(ctx), r.space.close())
+	return errors.Join(r.space.closeToOthers(), r.space.refuseObeyed(ctx), r.space.close())
 }
 
 // lines sends what is written to it line by line. A longer line than maxLine comes in parts.

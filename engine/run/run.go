@@ -350,7 +350,7 @@ func (r *runner) cleanup(stop context.Context) error {
 		errs = append(errs, r.unsaved(), r.space.closeToOthers())
 		n, err := gatherOutputs(context.WithoutCancel(ctx), r.space.root, r.results.root, r.warn)
 		r.result.Files, r.space.uncollected = n, err != nil
-		errs = append(errs, err, r.space.settle(context.WithoutCancel(ctx)))
+		errs = append(errs, err, r.space.refuseObeyed(context.WithoutCancel(ctx)))
 	}
 	if r.recording != nil {
 		living, stop := r.sandbox.WithLifetime(ctx) // a machine that is lost is not asked for the rest

@@ -345,8 +345,8 @@ func (w *workspace) watch(ctx context.Context) (err error) {
 	return err
 }
 
-// settle makes sure that the agent has left nothing there that programs obey.
-func (w *workspace) settle(ctx context.Context) error {
+// refuseObeyed makes sure that the agent has left nothing there that programs obey.
+func (w *workspace) refuseObeyed(ctx context.Context) error {
 	if w.guard == nil {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 // connectName is the query parameter and the cookie with a connect token.
 const connectName = "_modal_connect_token"
 
-// door lets HTTP and WebSocket requests with a token into a sandbox.
-type door struct {
+// connectServer lets HTTP and WebSocket requests with a token into a sandbox.
+type connectServer struct {
 	sandbox *sandbox
 	server  *http.Server
 	url     string
@@ -32,25 +32,25 @@ type guest struct {
 	port int
 }
 
-func openDoor(sb *sandbox) (*door, error) {
+func openConnectServer(sb *sandbox) (*connectServer, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	d := &door{sandbox: sb, url: "http://" + l.Addr().String(), guests: map[string]guest{}}
+	d := &connectServer{sandbox: sb, url: "http://" + l.Addr().String(), guests: map[string]guest{}}
 	d.server = &http.Server{Handler: d, ReadHeaderTimeout: time.Minute}
 	go func() { _ = d.server.Serve(l) }() // until close
 	return d, nil
 }
 
-func (d *door) close() {
+func (d *connectServer) close() {
 	if d != nil {
 		_ = d.server.Close()
 	}
 }
 
 // ServeHTTP passes a request on, without its token.
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *connectServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	g, ok := d.guests[takeToken(r)]
 	d.mu.Unlock()
@@ -90,22 +90,22 @@ func (c *Cloud) connectToken(r *pb.SandboxCreateConnectTokenRequest, v2 bool) (*
 		if sb.started == 0 || sb.shut {
 			return nil, status.Errorf(codes.FailedPrecondition, "Sandbox '%s' does not run", sb.id)
 		}
-		if sb.door == nil {
-			door, err := openDoor(sb)
+		if sb.connect == nil {
+			connect, err := openConnectServer(sb)
 			if err != nil {
 				return nil, err
 			}
-			sb.door = door
+			sb.connect = connect
 		}
 		g := guest{data: r.GetUserMetadata(), port: 8080}
 		if r.HasPort() {
 			g.port = int(r.GetPort())
 		}
 		token := randomName(32)
-		sb.door.mu.Lock()
-		defer sb.door.mu.Unlock()
-		sb.door.guests[token] = g
-		return pb.SandboxCreateConnectTokenResponse_builder{Url: sb.door.url, Token: token}.Build(), nil
+		sb.connect.mu.Lock()
+		defer sb.connect.mu.Unlock()
+		sb.connect.guests[token] = g
+		return pb.SandboxCreateConnectTokenResponse_builder{Url: sb.connect.url, Token: token}.Build(), nil
 	})
 }
 

@@ -55,8 +55,8 @@ type sandbox struct {
 	ended      float64
 	ready      float64
 	tunnels    []*tunnel
-	door       *door // for connect tokens
-	shut       bool  // no more of them are opened
+	connect    *connectServer // for connect tokens
+	shut       bool           // no more of them are opened
 	execs      map[string]*process
 	uses       int // commands and connections
 	lastUse    time.Time
@@ -240,11 +240,11 @@ func (sb *sandbox) close(stop func()) {
 	sb.container.Kill() // what the first program has left behind
 	sb.cloud.mu.Lock()
 	sb.shut = true
-	tunnels, door := sb.tunnels, sb.door
+	tunnels, connect := sb.tunnels, sb.connect
 	sb.cloud.mu.Unlock()
 	sb.saveExit()
 	closeAll(tunnels)
-	door.close()
+	connect.close()
 	sb.removeFolder()
 	sb.finish(result)
 }

@@ -17,13 +17,13 @@ import (
 // start does the work of Create. It is never called for a key that has a
 // process. The warning is of limits that cannot be kept.
 func (p *provider) start(ctx context.Context, handle string, f folder, n *note, again *restored) (warning string, err error) {
-	doors, err := reserve(n)
+	listeners, err := reserve(n)
 	if err != nil {
 		return "", err
 	}
-	defer doors.close()
+	defer listeners.close()
 	n.Parked = again.parked()
-	b, err := p.intend(ctx, handle, f, n, boot{doors: doors, again: again, trusted: map[string]string{}})
+	b, err := p.intend(ctx, handle, f, n, boot{listeners: listeners, again: again, trusted: map[string]string{}})
 	if err != nil {
 		return "", err
 	}
@@ -50,10 +50,10 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 		_, _ = n.lift(), f.remove()
 		return "", err
 	}
-	if doors != nil {
+	if listeners != nil {
 		// What ended at once says why itself; beside what lives on without bwrap, the next look
 		// starts another gate.
-		if err := p.openGate(ctx, f, n, doors, n.Outer); err != nil && alive(n.Outer) && f.lives(n) {
+		if err := p.openGate(ctx, f, n, listeners, n.Outer); err != nil && alive(n.Outer) && f.lives(n) {
 			p.trials.forgetUplink() // which is tried again before the next machine
 			_ = p.kill(context.WithoutCancel(ctx), f, n)
 			_, _ = n.lift(), f.remove()
@@ -95,11 +95,11 @@ func (p *provider) intend(ctx context.Context, handle string, f folder, n *note,
 
 // boot is what a machine is started with and nobody needs later.
 type boot struct {
-	python isolation.Interpreter
-	doors  *sockets // of its gate, if it has one
-	gpus   isolation.GPUSet
-	taken  []isolation.GPU
-	again  *restored // saved processes
+	python    isolation.Interpreter
+	listeners *sockets // of its gate, if it has one
+	gpus      isolation.GPUSet
+	taken     []isolation.GPU
+	again     *restored // saved processes
 
 	trusted map[string]string // file in the cache → SHA-256
 }
@@ -136,8 +136,8 @@ func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error 
 	if err := f.link(); err != nil {
 		return err
 	}
-	if b.doors != nil {
-		if err := b.doors.reachable(f); err != nil {
+	if b.listeners != nil {
+		if err := b.listeners.reachable(f); err != nil {
 			return err
 		}
 	}
