@@ -90,7 +90,7 @@ func serve(ctx context.Context) error {
 		"start": h.start, "observe": h.observe, "describe": h.describe, "get": h.get,
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
-		"publish": h.publish, "download": h.download, "models": h.models,
+		"publish": h.publish, "download": func(ctx context.Context, r request) (any, error) { return h.weights.download(ctx, r) }, "models": h.models,
 		"hub": kept.hub, "kept": kept.kept, "question": kept.question, "digest": kept.digest,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)

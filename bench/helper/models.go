@@ -74,8 +74,7 @@ func (s *slow) Write(b []byte) (int, error) {
 
 // download fetches the file that is published: with the engine's mover, or directly with
 // one request. The time ends when the content is on disk.
-func (h *helper) download(ctx context.Context, r request) (any, error) {
-	w := h.weights
+func (w *weights) download(ctx context.Context, r request) (any, error) {
 	url, target := w.url+"/"+r.File, filepath.Join(r.Dir, "got")
 	begin := time.Now()
 	var err error

@@ -45,7 +45,7 @@ func TestExampleOfTheDocs(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(text), "```yaml\n")
 	example, _, _ := strings.Cut(rest, "```")
-	if exp, err := parse(example); err != nil || exp.Sandbox.Models[0].EnvName() != "MODEL_TINY_MODEL_PATH" {
+	if exp, err := parse(example); err != nil || exp.Sandbox.Models[0].EnvName() != "MODEL_OPENAI_COMMUNITY_GPT2_PATH" {
 		t.Errorf("got %+v, %v", exp, err)
 	}
 }

@@ -19,7 +19,7 @@ var pythonOrder = map[string][]string{
 	"seer_worker":   {"policy", "process", "values", "handles", "transport", "schema", "journal", "interface", "calls", "execution"},
 	"seer_notebook": {"errors", "settings", "kernel", "execution", "document", "sessions", "http", "server"},
 	"seer_client":   {},
-	"seer": {"_version", "errors", "_lazy", "_fields", "_engine", "workspace", "environment", "config", "execution", "harness",
+	"seer": {"_version", "errors", "_lazy", "_engine", "_fields", "workspace", "environment", "config", "execution", "harness",
 		"inspect", "notebook_mcp", "_program"},
 }
 
@@ -34,6 +34,11 @@ func pythonFolder(pkg string) string {
 // pythonForeign lists what a package may import of the others.
 var pythonForeign = map[string][]string{
 	"seer_client": {"seer_worker.values"}, // the generated file contains them
+}
+
+// pythonBackwards lists the imports against the order, each with its reason.
+var pythonBackwards = map[string]string{
+	"seer/_engine/arguments.py: seer/environment": "the names in annotations that are evaluated when a call has wrong types; imported only then",
 }
 
 const mostPythonFiles = 30
@@ -65,7 +70,7 @@ func TestPythonImportsFollowTheOrder(t *testing.T) {
 					continue
 				}
 				from, to := slices.Index(order, own), slices.Index(order, partOf(imported))
-				if from >= 0 && (to < 0 || to > from) {
+				if from >= 0 && (to < 0 || to > from) && pythonBackwards[name+": "+imported] == "" {
 					t.Errorf("%s must not import %s: the order is %s, and the rest of %s", name, imported, strings.Join(order, ", "), pkg)
 				}
 			}
