@@ -11,8 +11,8 @@ import (
 
 const onlyLinux = "bubblewrap exists only on Linux; use isolation none, or a provider elsewhere"
 
-func detectBubblewrap(context.Context) sdk.Isolation {
-	return sdk.Isolation{Name: Bubblewrap, Reason: onlyLinux}
+func detectBubblewrap(context.Context) (sdk.Isolation, error) {
+	return sdk.Isolation{Name: Bubblewrap, Reason: onlyLinux}, nil
 }
 
 func bubblewrapCommand(Spec) (*exec.Cmd, error) {

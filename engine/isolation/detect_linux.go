@@ -3,6 +3,7 @@ package isolation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,22 +31,29 @@ func bubblewrapPath() (string, error) {
 }
 
 // detectBubblewrap runs a command that does nothing in the recipe that is really
-// used: an installed bwrap may be too old or forbidden by the kernel.
-func detectBubblewrap(ctx context.Context) sdk.Isolation {
-	found := sdk.Isolation{Name: Bubblewrap}
+// used: an installed bwrap may be too old or forbidden by the kernel. The error is
+// that of a command that did not end, which says nothing about bubblewrap.
+func detectBubblewrap(ctx context.Context) (found sdk.Isolation, undecided error) {
+	found = sdk.Isolation{Name: Bubblewrap}
 	cmd, err := Command(Bubblewrap, Spec{Argv: []string{"/usr/bin/true"}, PIDOne: true})
 	if err != nil {
 		found.Reason, found.Missing = err.Error(), remedy.Has(remedy.Of(err), remedy.FixHost)
-		return found
+		return found, nil
 	}
 	defer Release(cmd)
-	if out, err := runFor(ctx, Bubblewrap, cmd, 10*time.Second); err != nil {
+	if out, err := runFor(ctx, Bubblewrap, cmd, longestTry); err != nil {
 		found.Reason = explain(out, err, readSysctl)
-		return found
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			undecided = err
+		}
+		return found, undecided
 	}
 	found.Usable = true
-	return found
+	return found, nil
 }
+
+// longestTry is how long a command that does nothing may take, on a computer that is busy.
+const longestTry = 2 * time.Minute
 
 func runFor(ctx context.Context, kind string, cmd *exec.Cmd, limit time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)

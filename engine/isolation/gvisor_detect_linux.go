@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
@@ -60,7 +59,7 @@ func detectGVisor(ctx context.Context, places []string) sdk.Isolation {
 		return found
 	}
 	defer Release(cmd)
-	if out, err := runFor(ctx, GVisor, cmd, 20*time.Second); err != nil {
+	if out, err := runFor(ctx, GVisor, cmd, longestTry); err != nil {
 		found.Reason, found.Missing = explainGVisor(out, err, readSysctl)
 		return found
 	}

@@ -6,6 +6,7 @@ package isolation
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,7 +138,7 @@ func (c Choice) Because() string {
 func Detect(ctx context.Context, places ...string) []sdk.Isolation {
 	found := []sdk.Isolation{{Name: Bubblewrap}, {Name: GVisor}, {Name: None, Usable: true}}
 	var both sync.WaitGroup
-	both.Go(func() { found[0] = detectBubblewrap(ctx) })
+	both.Go(func() { found[0], _ = detectBubblewrap(ctx) }) // the reason says it
 	both.Go(func() { found[1] = detectGVisor(ctx, places) })
 	both.Wait()
 	return found
@@ -150,7 +151,10 @@ func Choose(ctx context.Context, asked string, places ...string) (Choice, error)
 	found := sdk.Isolation{}
 	switch asked {
 	case "", Auto, Bubblewrap:
-		found = detectBubblewrap(ctx)
+		var undecided error
+		if found, undecided = detectBubblewrap(ctx); undecided != nil {
+			return Choice{}, fmt.Errorf("isolation cannot be chosen: a try of bubblewrap failed: %w; try again, or set isolation to gvisor or none", undecided)
+		}
 	case GVisor:
 		found = detectGVisor(ctx, places)
 	}

@@ -2,6 +2,7 @@ package isolation
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -98,6 +99,15 @@ func TestUnusableKindIsNeverReplacedInSilence(t *testing.T) {
 	got, err := choose(missing, Auto)
 	if err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") || !strings.Contains(got.Warning, "apt-get install bubblewrap") || !remedy.Has(got.Remedies, remedy.FixHost) {
 		t.Errorf("auto: %+v, %v", got, err)
+	}
+}
+
+// A try that did not end says nothing about bubblewrap: a busy computer must not lose its isolation.
+func TestUndecidedIsNoReasonForNone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := Choose(ctx, Auto); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
