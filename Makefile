@@ -44,7 +44,7 @@ wheel: build
 demo: build
 	scripts/demo
 
-test: setup-test build lint-quick cross unit
+test: setup-test build lint-quick unit
 
 .PHONY: lint-quick
 lint-quick:
@@ -88,7 +88,7 @@ race-built long-built: export GORACE = atexit_sleep_ms=100
 race-built:
 	$(GOTEST) -race -p 2 -timeout 35m -skip '$(LONG)|$(GVISOR)' $$($(GO) list ./... | grep -vE '$(NO_RACE)')
 
-# Everything must keep compiling where we cannot run it. With -trimpath, as `runtime` and
+# Everything must keep compiling where we cannot run it; part of e2e. With -trimpath, as `runtime` and
 # `seer`, so that what they have compiled is not compiled anew.
 cross:
 	@for p in linux/arm64 darwin/arm64; do \
