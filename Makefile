@@ -70,7 +70,8 @@ compiled: seer
 # so that nothing else has ended when they begin. Four tests of a package run at a time, as
 # many wait for leases and timeouts. lint-quick has vetted. Linking is half as
 # dear without symbols that only a debugger reads; reports of races name their lines all the same.
-GOTEST := $(GO) test -vet off -parallel 4 -ldflags '-s -w'
+# With -trimpath, the tests use what `build` has compiled.
+GOTEST := $(GO) test -trimpath -vet off -parallel 4 -ldflags '-s -w'
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 unit: compiled
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
