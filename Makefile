@@ -55,7 +55,7 @@ lint-quick:
 
 # What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a
 # registry server that has to be compiled.
-LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestKilledPull|TestHiddenHubModelsOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff)$$
+LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestKilledPull|TestPythonIsKilledOnACloud|TestHubModelsOnACloud|TestHiddenHubModelsOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff)$$
 # What needs gVisor's runsc, which takes minutes to build, runs in e2e/gvisor.sh.
 GVISOR := TestGVisor|/^gvisor$$
 
