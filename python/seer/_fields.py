@@ -12,7 +12,7 @@ from ._engine import arguments
 from .errors import ConfigError, Problem
 
 T = TypeVar("T")
-PathLike = Union[str, "os.PathLike[str]"]
+PathLike = Union[str, os.PathLike[str]]
 
 
 def checked(cls: type[T]) -> type[T]:

@@ -32,7 +32,7 @@ func TestPolicyIsRead(t *testing.T) {
 
 func TestPolicyMistakesHaveAPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"plugin:\n  signatures: off":                        "config.yaml:1: configuration: \"plugin\" is not a key",
+		"plugin:\n  signatures: off":                        "config.yaml:1: configuration: unknown key \"plugin\"",
 		"\nplugins:\n  signature: off":                      "config.yaml:3: plugins: unknown key \"signature\"; did you mean \"signatures\"?",
 		"plugins:\n  signatures: never":                     "config.yaml:2: plugins.signatures: \"never\" is not one of off, warn, require",
 		"plugins:\n  signatures: [off]":                     "config.yaml:2: plugins.signatures: not a plain value",
