@@ -106,7 +106,7 @@ e2e: setup-e2e build compiled
 long: setup-e2e build compiled long-built
 long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 long-built:
-	$(GOTEST) -race -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
+	$(GOTEST) -race -timeout 40m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their fakes: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.
@@ -116,7 +116,7 @@ CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/...
 test-clouds: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 test-clouds: setup-test build
 	$(GO) test -race -timeout 20m $(CLOUDS)
-	$(GO) test -race -timeout 20m -run Cloud ./internal/acceptance
+	$(GO) test -race -timeout 40m -run Cloud ./internal/acceptance
 
 soak: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 soak: export SEER_SOAK = 1
