@@ -9,7 +9,7 @@ BIN := bin
 VERSION := $(or $(VERSION),$(shell scripts/version),$(error scripts/version found none))
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64
-TESTFLAGS ?=
+TESTFLAGS ?= -race
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
@@ -65,29 +65,18 @@ GVISOR := TestGVisor|/^gvisor$$
 compiled: seer
 	@scripts/compiled $(BIN)
 
-# The race detector doubles the time of the tests, so it runs with e2e: see `race`.
 # Three packages at a time, as most of them wait for other processes; the longest first,
 # so that nothing else has ended when they begin. Four tests of a package run at a time, as
 # many wait for leases and timeouts. lint-quick has vetted. Linking is half as
 # dear without symbols that only a debugger reads; reports of races name their lines all the same.
-# With -trimpath, the tests use what `build` has compiled.
-GOTEST := $(GO) test -trimpath -vet off -parallel 4 -ldflags '-s -w'
+# With -trimpath, checkouts in other folders share what is compiled.
+GOTEST := $(GO) test $(TESTFLAGS) -trimpath -vet off -parallel 4 -ldflags '-s -w'
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+# Each of the many programs would sleep a second at its end.
+unit long-built: export GORACE = atexit_sleep_ms=100
 unit: compiled
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
-	$(GOTEST) $(TESTFLAGS) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
-
-# The same tests under the race detector, but for those packages whose tests drive other
-# programs, which it does not see, and the compilers of plugins, which it makes very slow.
-# The long tests, which are engines inside of tests, run under it, too.
-NO_RACE := /(acceptance|cmd/seer|engine/python|python|engine/plugin/host|engine/plugin/scaffold|examples/.*|e2e/.*)$$
-.PHONY: race race-built
-race: setup-test build compiled race-built
-race-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
-# Each of the many programs would sleep a second at its end.
-race-built long-built: export GORACE = atexit_sleep_ms=100
-race-built:
-	$(GOTEST) -race -p 2 -timeout 35m -skip '$(LONG)|$(GVISOR)' $$($(GO) list ./... | grep -vE '$(NO_RACE)')
+	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
 
 # Everything must keep compiling where we cannot run it; part of e2e. With -trimpath, as `runtime` and
 # `seer`, so that what they have compiled is not compiled anew.
@@ -106,7 +95,7 @@ e2e: setup-e2e build compiled
 long: setup-e2e build compiled long-built
 long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 long-built:
-	$(GOTEST) -race -timeout 40m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
+	$(GOTEST) -timeout 40m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their fakes: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.
@@ -115,15 +104,15 @@ CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/...
 
 test-clouds: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 test-clouds: setup-test build
-	$(GO) test -race -timeout 20m $(CLOUDS)
-	$(GO) test -race -timeout 40m -run Cloud ./internal/acceptance
+	$(GO) test $(TESTFLAGS) -timeout 20m $(CLOUDS)
+	$(GO) test $(TESTFLAGS) -timeout 40m -run Cloud ./internal/acceptance
 
 soak: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 soak: export SEER_SOAK = 1
 # Where the kills of starts on clouds are counted, so that a soak goes on after a break.
 soak: export SEER_SOAK_DIR ?= $(CURDIR)/$(BIN)/soak
 soak: setup-test build
-	$(GO) test -race -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
+	$(GO) test $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
 
 # Tests that start processes, 50 times beside two busy loops; goes on after a break.
 flaky: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
