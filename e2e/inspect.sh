@@ -8,7 +8,7 @@ if [ ! -d "$tools" ]; then
   HOME=$home "$tools.part/bin/python" -m pip install -q "inspect_ai==$inspect" pytest
   mv "$tools.part" "$tools"
 fi
-(cd "$TOP" && HOME=$home scripts/build-wheel inspect "$(go env GOOS)/$(go env GOARCH)") >built 2>log || { cat log; exit 1; }
+(cd "$TOP" && HOME=$home VERSION=0.0.0.dev0+inspect scripts/build-wheel "$(go env GOOS)/$(go env GOARCH)") >built 2>log || { cat log; exit 1; }
 "$tools/bin/python" -m pip install -q --no-index --no-deps --target installed "$TOP/$(tail -n 1 built)"
 rm "$TOP/$(tail -n 1 built)"
 export PYTHONPATH=$PWD/installed PATH=$PWD/installed/seer/_bin:$PATH
