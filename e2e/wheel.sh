@@ -72,5 +72,5 @@ done
 sed '/^$/q' answers >env
 set -a && . ./env && set +a
 env -u SEER_PROGRAM -u PYTHONPATH PATH=/usr/bin:/bin SEER_PYTHON="$python" clean/bin/python program.py 9>&- >said
-clean/bin/python -c 'import ast; numbers = ast.literal_eval(open("said").read()); assert len(numbers) == 3 and all(type(n) is float for n in numbers)'
+[ "$(cat said)" = 384 ] # as the README says
 [ "$(clean/bin/seer ls --json | grep -c '"state": *"running"')" = 0 ]

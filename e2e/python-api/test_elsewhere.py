@@ -1,6 +1,7 @@
 """Programs of the documentation in a pytest and in a notebook, whose event loop runs."""
 
 import runpy
+import shutil
 from pathlib import Path
 
 from jupyter_client.manager import start_new_kernel
@@ -16,8 +17,10 @@ def test_in_a_pytest(tmp_path, monkeypatch, capsys):
     assert "- **num_layers**: 2" in said and "- **embedding**: 32 numbers" in said
 
 
-def test_in_a_notebook():
-    manager, kernel = start_new_kernel(kernel_name="python3", cwd=str(HERE))
+def test_in_a_notebook(tmp_path):
+    for program in HERE.glob("*.py"):  # a folder without the sessions of other programs
+        shutil.copy(program, tmp_path)
+    manager, kernel = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
     said = []
     try:
         code = (HERE / "scoped.py").read_text().replace("asyncio.run(main())", "await main()")
