@@ -162,7 +162,7 @@ func TestHubModelsOnACloud(t *testing.T) {
 	})
 }
 
-// provenance is what is told of where a model is from.
+// provenance says where a model comes from.
 type provenance struct {
 	Name, Repo, Revision, License, Gate, Manifest string
 	Files                                         []struct{ Path, SHA256 string }

@@ -63,7 +63,7 @@ class TestConfig(Case):
         ])
 
     def test_values_that_json_does_not_have(self):
-        """They are told together with what the engine finds."""
+        """One error has them and the mistakes that the engine finds."""
         wrong = config(
             cpu=object(), python_packages={"torch"}, memory=float("nan"), timeout="soon", provider_options={"local": {"a": {1}}},
             models=[ModelConfig(name=7), ModelConfig("a b c"), ModelConfig("org/m", include={"*"})],

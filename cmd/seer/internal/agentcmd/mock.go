@@ -84,12 +84,9 @@ func (m *mockCommand) run(ctx context.Context, path string) error {
 	}
 	model := mockmodel.New(script, log)
 	server := &http.Server{Handler: model, ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
+	err = cli.ServeUntil(ctx, server, listener)
+	if lost := model.Err(); lost != nil {
+		return fmt.Errorf("the log %s lacks requests: %w; free some space or choose another file", m.log, lost)
 	}
-	if err := model.Err(); err != nil {
-		return fmt.Errorf("the log %s lacks requests: %w", m.log, err)
-	}
-	return ctx.Err()
+	return err
 }

@@ -49,7 +49,7 @@ func (m *mcpCommand) serveHTTP(ctx context.Context, handlerOf func(mcp.Guard) (h
 	if err := m.tellAddress(fmt.Sprintf("http://%s/", listener.Addr()), token, made); err != nil {
 		return err
 	}
-	return serveUntil(ctx, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, listener)
+	return cli.ServeUntil(ctx, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, listener)
 }
 
 // httpServer is where the tools are, under --json. Token is set where it is in no file.
@@ -71,17 +71,6 @@ func (m *mcpCommand) tellAddress(url, token string, made bool) error {
 		_, err := fmt.Fprintln(w, url)
 		return err
 	})
-}
-
-// serveUntil serves until ctx ends. Streams that are open then are cut: their calls
-// linger in the sandbox.
-func serveUntil(ctx context.Context, server *http.Server, listener net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return ctx.Err()
 }
 
 // token is the one of the file, or a new one, which is to be shown where there is no file.
