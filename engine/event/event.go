@@ -49,6 +49,7 @@ type Stage string
 
 // The stages.
 const (
+	StageRun       Stage = "run"    // a run with its folder
 	StagePlugin    Stage = "plugin" // a plugin is prepared, fetched or tried
 	StageFix       Stage = "fix"    // what this computer lacks is installed
 	StagePreflight Stage = "preflight"

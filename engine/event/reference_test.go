@@ -42,6 +42,8 @@ func filled(t *testing.T, d event.Data) event.Data {
 			to.SetString(strings.ToUpper(name))
 		case field.Type.Kind() == reflect.Slice:
 			to.Set(reflect.ValueOf([]string{strings.ToUpper(name)}))
+		case field.Type.Kind() == reflect.Map:
+			to.Set(reflect.ValueOf(map[string]any{"sessionUpdate": "plan"}))
 		case to.CanInt():
 			to.SetInt(2_000_000_000)
 			if field.Type.Kind() == reflect.Int {

@@ -12,6 +12,7 @@ var types = []struct {
 	name Type
 	data Data
 }{
+	{"run.started", RunStarted{}},
 	{"preflight.started", PreflightStarted{}},
 	{"preflight.account", PreflightAccount{}},
 	{"preflight.warning", PreflightWarning{}},
@@ -82,6 +83,11 @@ var types = []struct {
 	{"agent.replay_started", ReplayStarted{}},
 	{"agent.started", AgentStarted{}},
 	{"agent.error_output", AgentErrorOutput{}},
+	{"agent.program", AgentProgram{}},
+	{"agent.update", AgentUpdate{}},
+	{"agent.turn_ended", AgentTurnEnded{}},
+	{"agent.model_request", ModelRequest{}},
+	{"agent.budget_spent", AgentBudgetSpent{}},
 	{"agent.finished", AgentFinished{}},
 	{"agent.warning", AgentWarning{}},
 	{"end.hidden_names_seen", HiddenNamesSeen{}},
@@ -90,6 +96,8 @@ var types = []struct {
 	{"end.sandbox_kept", SandboxKept{}},
 	{"end.sandbox_ending", SandboxEnding{}},
 	{"end.sandbox_ended", SandboxEnded{}},
+	{"run.artifact", RunArtifact{}},
+	{"run.ended", RunEnded{}},
 	{"note.shown", Note{}},
 	{Type(StageFix) + ".output", Output{Stage: StageFix}},
 	{Type(StageMachine) + ".output", Output{Stage: StageMachine}},

@@ -50,6 +50,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 		"list":   func(words []string) string { return strings.Join(words, ", ") },
 		"and":    func(words []string) string { return strings.Join(words, " and ") },
 		"quoted": strconv.Quote,
+		"update": updateText,
 		"rate":   func(n float64) string { return text.Bytes(int64(n)) },
 
 		"duration": text.Duration,

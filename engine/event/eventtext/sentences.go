@@ -80,6 +80,15 @@ var sentences = map[string]string{
 	"service.ready":   `serving {{.Service}}: {{plural .Functions "function"}}`,
 	"call.queued":     callQueued,
 
+	"run.started":         `the folder of the run is {{.Folder}}`,
+	"run.artifact":        `{{.Kind}}: {{.Path}}`,
+	"run.ended":           `the run has {{if eq .State "finished"}}finished{{else}}{{.State}}{{with .Error}}: {{.}}{{end}}{{end}}`,
+	"agent.program":       `the agent is {{.Path}}{{with .Version}}, version {{.}}{{end}}{{with .Model}}, model {{.}}{{end}}`,
+	"agent.update":        `{{update .Update}}`,
+	"agent.turn_ended":    `the agent's turn has ended: {{.Reason}}{{with .Error}}: {{.}}{{end}}`,
+	"agent.model_request": `{{.Model}}: {{.Input}} + {{.Output}} tokens, ${{printf "%.4f" .Cost}}, ${{printf "%.2f" .Total}} in all{{with .Error}}: {{.}}{{end}}`,
+	"agent.budget_spent":  `agent.budget of ${{printf "%.2f" .Budget}} is spent (${{printf "%.4f" .Total}}): the agent gets no more answers of its model`,
+
 	"agent.unconfined":     `{{.Message}}`,
 	"agent.command":        `the agent's command is {{range $i, $word := .Command}}{{if $i}} {{end}}{{quoted $word}}{{end}}`,
 	"agent.replay_started": `replaying {{.Folder}}: running the agent, isolation {{.Isolation}}`,
