@@ -16,7 +16,7 @@ func (e *Experiment) Complete(dir string) error {
 
 func (e *Experiment) fill(dir string) {
 	setDefault(&e.Name, nameFromFolder(dir))
-	setDefault(&e.Outputs, "./outputs")
+	setDefault(&e.Runs, "./runs")
 	setDefault(&e.Workspace.Dir, "./workspace")
 	e.Sandbox.fill(dir)
 	for i := range e.Serve {
@@ -28,7 +28,7 @@ func (e *Experiment) fill(dir string) {
 		}
 		setDefault(&s.Name, strings.TrimSuffix(filepath.Base(s.File), ".py"))
 	}
-	absolute(dir, &e.Outputs, &e.Workspace.Dir)
+	absolute(dir, &e.Outputs, &e.Runs, &e.Workspace.Dir)
 	for _, list := range [][]string{e.Workspace.Libraries, e.Workspace.Skills, e.Workspace.SkillDirs, e.Workspace.Files, e.Workspace.Dirs} {
 		for i := range list {
 			absolute(dir, &list[i])
@@ -39,6 +39,9 @@ func (e *Experiment) fill(dir string) {
 		setDefault(&a.Isolation, "auto")
 		setDefault(&a.Network, "none")
 		absolute(dir, &a.PromptFile)
+		for i := range a.Skills {
+			absolute(dir, &a.Skills[i])
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type input struct {
 	Workspace inputWorkspace `koanf:"workspace"`
 	Agent     *inputAgent    `koanf:"agent"`
 	Outputs   string         `koanf:"outputs"`
+	Runs      string         `koanf:"runs"`
 	Record    *bool          `koanf:"record"`
 }
 
@@ -143,17 +144,29 @@ type inputWorkspace struct {
 }
 
 type inputAgent struct {
-	Provider   string            `koanf:"provider"`
-	Command    []string          `koanf:"command"`
-	Prompt     string            `koanf:"prompt"`
-	PromptFile string            `koanf:"prompt_file"`
-	Isolation  string            `koanf:"isolation"`
-	MemoryGB   float64           `koanf:"memory"`
-	CPU        float64           `koanf:"cpu"`
-	Processes  int               `koanf:"processes"`
-	Nested     bool              `koanf:"nested_sandbox"`
-	Network    string            `koanf:"network"`
-	Env        map[string]string `koanf:"env"`
+	Provider   string                    `koanf:"provider"`
+	Command    []string                  `koanf:"command"`
+	Args       []string                  `koanf:"args"`
+	Model      string                    `koanf:"model"`
+	Task       string                    `koanf:"task"`
+	Prompt     string                    `koanf:"prompt"`
+	PromptFile string                    `koanf:"prompt_file"`
+	Prompts    []string                  `koanf:"prompts"`
+	MaxTurns   int                       `koanf:"max_turns"`
+	Timeout    time.Duration             `koanf:"timeout"`
+	Budget     float64                   `koanf:"budget"`
+	BaseURL    string                    `koanf:"base_url"`
+	Secrets    []string                  `koanf:"secrets"`
+	Tools      []string                  `koanf:"tools"`
+	Servers    map[string]map[string]any `koanf:"mcp_servers"`
+	Skills     []string                  `koanf:"skills"`
+	Isolation  string                    `koanf:"isolation"`
+	MemoryGB   float64                   `koanf:"memory"`
+	CPU        float64                   `koanf:"cpu"`
+	Processes  int                       `koanf:"processes"`
+	Nested     bool                      `koanf:"nested_sandbox"`
+	Network    string                    `koanf:"network"`
+	Env        map[string]string         `koanf:"env"`
 }
 
 // decodeInput fills the structs from checked values. A value without a struct
@@ -174,7 +187,7 @@ func decodeInput(values map[string]any) (input, error) {
 // experiment is the file's meaning, before defaults that depend on the folder.
 func (in input) experiment() *Experiment {
 	e := &Experiment{
-		Name: in.Name, Outputs: in.Outputs, NoRecord: in.Record != nil && !*in.Record, Sandbox: in.Sandbox.sandbox(),
+		Name: in.Name, Outputs: in.Outputs, Runs: in.Runs, NoRecord: in.Record != nil && !*in.Record, Sandbox: in.Sandbox.sandbox(),
 		Workspace: in.Workspace.workspace(),
 	}
 	for _, s := range in.Serve {

@@ -76,7 +76,7 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 			Files: []string{in("notes.md")}, Dirs: []string{in("data")}, Init: "import numpy", NoPreload: true, ShowsLoading: true},
 		Agent: &experiment.Agent{Provider: "command", Command: []string{"python3", "agent.py"}, Prompt: "Do it.\n",
 			Isolation: "auto", Network: "open", Env: map[string]string{"TZ": "UTC"}},
-		Outputs: in("results"),
+		Outputs: in("results"), Runs: in("runs"),
 	}
 	equal(t, got, want)
 }

@@ -25,7 +25,7 @@ func mistakes() []mistake {
 		{"sandbox:\n  modles: []", "2: sandbox: unknown key `modles`; did you mean `models`?", true},
 		{"sandbox:\n  Timeout: 5", "2: sandbox: unknown key `Timeout`; did you mean `timeout`?", true},
 		{"timeout: 5", "1: unknown key `timeout`; it belongs under `sandbox`", true},
-		{"zebra: 5", "1: unknown key `zebra`; known here: name, sandbox, serve, workspace, agent, outputs, record", true},
+		{"zebra: 5", "1: unknown key `zebra`; known here: name, sandbox, serve, workspace, agent, outputs, runs, record", true},
 		{"name: a\nname: b", "2: the key `name` is here twice, first on line 1; keep one of them", false},
 		{"sandbox: {gpu: 5}", "1: sandbox.gpu: expected a string, got the number `5`; put it into quotes: \"5\"", true},
 		{"sandbox: {gpu: []}", "1: sandbox.gpu: the list is empty; name at least one, or remove the key", true},

@@ -49,7 +49,7 @@ func (r *reference) rows(path string, fields []Field, inner string) {
 }
 
 func (r *reference) row(path string, f Field, key string) {
-	fmt.Fprintf(r, "| `%s` | %s | %s | %s |\n", key, cell(valueText(f)), cell(defaultText(f)), cell(f.Doc+exampleText(f)+limitText(join(path, f.Key))))
+	fmt.Fprintf(r, "| `%s` | %s | %s | %s |\n", key, cell(valueText(f)), cell(defaultText(f)), cell(f.Doc+exampleText(f)))
 }
 
 // cell keeps a | from ending the cell.
@@ -95,19 +95,4 @@ func exampleText(f Field) string {
 		return ""
 	}
 	return " Example: `" + f.Example + "`."
-}
-
-// limitText says what this version refuses.
-func limitText(path string) string {
-	for _, l := range limits() {
-		if l.path != path {
-			continue
-		}
-		what := ""
-		if l.what != "" {
-			what = " (" + l.what + ")"
-		}
-		return fmt.Sprintf(" **Not supported by this version**%s: %s.", what, l.instead)
-	}
-	return ""
 }

@@ -52,7 +52,7 @@ func seedFields() []seedField {
 		{"Workspace(libraries)", `workspace: {libraries: [helpers.py]}`, ""},
 		{"create_local_session(workspace_dir, name)", `{name: scoped-example, workspace: {dir: ./workspace}}`, ""},
 		{"run_agent(prompt=task)", `agent: {command: [run], prompt: Analyze model activations}`, ""},
-		{"run_agent(provider=claude)", `agent: {provider: claude, prompt: Analyze model activations}`, "agent.provider"},
+		{"run_agent(provider=claude)", `agent: {provider: claude, prompt: Analyze model activations}`, ""},
 		{"ExperimentConfig.name", `{name: "my-experiment", models: []}`, ""},
 		{"GPUConfig.gpu_type", `gpu: {gpu_type: "A100-80GB"}`, ""},
 		{"GPUConfig.gpu_count", `gpu: {gpu_type: "A100-80GB", gpu_count: 2}`, ""},

@@ -95,23 +95,3 @@ func TestTableIsWellFormed(t *testing.T) {
 	walkFields(Fields(), "", check)
 	walkFields(stagedFields(), "staged", check)
 }
-
-// Every line of the limits is about a field of the table, and a file that asks
-// for it is refused at that field.
-func TestEveryLimit(t *testing.T) {
-	asks := map[string]string{
-		"agent.provider": "agent: {provider: codex, prompt: x}",
-	}
-	known := map[string]bool{}
-	walkFields(Fields(), "", func(path string, _ Field) { known[path] = true })
-	for _, l := range limits() {
-		if !known[l.path] {
-			t.Errorf("%s is not a field", l.path)
-		}
-		_, err := Parse([]byte(asks[l.path]), "/lab/e.yaml", LoadOptions{})
-		want := "/lab/e.yaml:1: " + l.path + ": "
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "not supported by this version") || !strings.HasSuffix(err.Error(), l.instead) {
-			t.Errorf("%s: got %v", l.path, err)
-		}
-	}
-}

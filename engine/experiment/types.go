@@ -18,7 +18,8 @@ type Experiment struct {
 	Serve     []Serve   //
 	Workspace Workspace //
 	Agent     *Agent    // nil = nothing to run
-	Outputs   string    // folder for results; default ./outputs
+	Outputs   string    // folder for the agent's results; empty = one in the folder of the run
+	Runs      string    // folder of the folders of runs; default ./runs
 	NoRecord  bool      // the calls of a run are not recorded
 
 	values map[string]any // as checked, in the canonical form; nil when built in code
@@ -176,15 +177,27 @@ type Workspace struct {
 
 // Agent is the program that does the work.
 type Agent struct {
-	Provider   string // command (default)
-	Command    []string
-	Prompt     string            // of an experiment that was read, also what is in PromptFile
-	PromptFile string            // with Prompt's text; empty = none
-	Isolation  string            // auto, gvisor, bubblewrap, none
-	MemoryGB   float64           // GiB; 0 = half of this computer's
-	CPU        float64           // cores; 0 = all of this computer's
-	Processes  int               // and threads; 0 = 4096
-	Nested     bool              // programs may make sandboxes of their own
-	Network    string            // none (default for command), open
-	Env        map[string]string //
+	Provider   string   // command (default), acp, or the name of a profile
+	Command    []string // of provider command and acp; of others, their program, where it is not to be looked for
+	Args       []string // after those of the profile
+	Model      string   // empty = the program's own choice
+	Task       string
+	Prompt     string                    // of an experiment that was read, also what is in PromptFile
+	PromptFile string                    // with Prompt's text; empty = none
+	Prompts    []string                  // after Prompt
+	MaxTurns   int                       // 0 = no limit
+	Timeout    time.Duration             // 0 = that of the sandbox
+	Budget     float64                   // USD for the language model; 0 = no limit
+	BaseURL    string                    // of the language model; empty = the provider's own
+	Secrets    []string                  // that the agent gets as variables
+	Tools      []string                  // of its own that it may use; nil = all
+	Servers    map[string]map[string]any // of MCP, by name: command, args, env
+	Skills     []string                  // skill folders
+	Isolation  string                    // auto, gvisor, bubblewrap, none
+	MemoryGB   float64                   // GiB; 0 = half of this computer's
+	CPU        float64                   // cores; 0 = all of this computer's
+	Processes  int                       // and threads; 0 = 4096
+	Nested     bool                      // programs may make sandboxes of their own
+	Network    string                    // none (default for command), open
+	Env        map[string]string         //
 }

@@ -25,7 +25,7 @@ func (e *Experiment) check() Errors {
 	v.models()
 	v.datasets()
 	v.environment("sandbox.env", e.Sandbox.Env)
-	v.secrets()
+	v.secrets("sandbox.secrets", v.exp.Sandbox.Secrets, v.exp.Sandbox.Env)
 	v.pairs("sandbox.local_files", e.Sandbox.LocalFiles)
 	v.pairs("sandbox.local_dirs", e.Sandbox.LocalDirs)
 	v.machine()
@@ -36,7 +36,6 @@ func (e *Experiment) check() Errors {
 	v.paths()
 	v.agent()
 	v.session()
-	v.unsupported()
 	return v.errs
 }
 
@@ -64,16 +63,16 @@ func badVariable(name string) (problem, hint string) {
 	return "", ""
 }
 
-func (v *validator) secrets() {
-	for i, name := range v.exp.Sandbox.Secrets {
-		at := fmt.Sprintf("sandbox.secrets.%d", i)
+func (v *validator) secrets(path string, names []string, env map[string]string) {
+	for i, name := range names {
+		at := fmt.Sprintf("%s.%d", path, i)
 		if problem, _ := badVariable(name); problem != "" {
 			v.fail(at, problem, "list the names of variables, not their values")
 		}
-		if slices.Index(v.exp.Sandbox.Secrets, name) < i {
+		if slices.Index(names, name) < i {
 			v.fail(at, quote(name)+" is listed twice", "keep one of them")
 		}
-		if _, both := v.exp.Sandbox.Env[name]; both {
+		if _, both := env[name]; both {
 			v.fail(at, quote(name)+" is in env as well", "keep one of them")
 		}
 	}
@@ -202,7 +201,10 @@ func ServeName(name string) (problem, hint string) {
 
 func (v *validator) paths() {
 	w := v.exp.Workspace
-	v.path("outputs", v.exp.Outputs)
+	if v.exp.Outputs != "" {
+		v.path("outputs", v.exp.Outputs)
+	}
+	v.path("runs", v.exp.Runs)
 	v.path("workspace.dir", w.Dir)
 	for key, list := range map[string][]string{"libraries": w.Libraries, "skills": w.Skills, "skill_dirs": w.SkillDirs, "files": w.Files, "dirs": w.Dirs} {
 		for i, p := range list {
@@ -228,16 +230,13 @@ func (v *validator) agent() {
 		return
 	}
 	v.environment("agent.env", a.Env)
-	if a.Provider == "command" && len(a.Command) == 0 {
-		v.fail("agent.command", "provider command needs a command", "for example command: [python3, agent.py]")
-	}
+	v.secrets("agent.secrets", a.Secrets, a.Env)
+	v.agentProvider(a)
+	v.agentParts(a)
 	if a.PromptFile != "" && a.Prompt != "" {
 		v.fail("agent.prompt_file", "it cannot stand beside agent.prompt", "remove one of the two")
 	}
 	if a.PromptFile != "" {
 		v.path("agent.prompt_file", a.PromptFile)
-	}
-	if a.Provider != "command" && len(a.Command) > 0 {
-		v.fail("agent.command", "only provider command takes a command", "remove it")
 	}
 }

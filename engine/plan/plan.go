@@ -61,7 +61,8 @@ type Plan struct {
 	Services      []Service        `json:"services"`
 	Workspace     Workspace        `json:"workspace"`
 	Agent         *Agent           `json:"agent,omitempty"`
-	Outputs       string           `json:"outputs"`
+	Outputs       string           `json:"outputs"`         // of the agent; empty = in the folder of the run
+	Runs          string           `json:"runs"`            // folder of the folders of runs
 	Timeout       float64          `json:"timeout_seconds"` // of the first choice
 	IdleTimeout   float64          `json:"idle_timeout_seconds,omitempty"`
 	CostPerHour   *float64         `json:"cost_per_hour"` // USD, of the first choice; null = not known
@@ -206,7 +207,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 		MaxPrice: s.MaxPrice, Budget: s.Budget, Packages: list(s.PythonPackages), Env: list(slices.Sorted(maps.Keys(s.Env))), Secrets: list(s.Secrets),
 		Ports: list(s.Ports), Models: []Model{}, Datasets: []Dataset{}, Uploads: []Upload{}, Services: []Service{},
 		Workspace: Workspace{Dir: exp.Workspace.Dir, Libraries: list(exp.Workspace.Libraries), Files: list(exp.Workspace.Files)},
-		Outputs:   exp.Outputs, Timeout: s.Timeout.Seconds(), IdleTimeout: s.IdleTimeout.Seconds(), Warnings: []string{},
+		Outputs:   exp.Outputs, Runs: exp.Runs, Timeout: s.Timeout.Seconds(), IdleTimeout: s.IdleTimeout.Seconds(), Warnings: []string{},
 	}
 	if report.GPU != "" {
 		p.GPU, p.GPUCount = report.GPU, s.GPUCount

@@ -119,7 +119,10 @@ func (p Plan) agentLines(t *text) {
 			t.line("nested", "programs of the agent may make sandboxes of their own")
 		}
 	}
-	t.line("outputs", p.Outputs)
+	if p.Outputs != "" {
+		t.line("outputs", p.Outputs)
+	}
+	t.line("runs", p.Runs)
 	if p.Effects != nil {
 		for _, line := range p.Effects.Outside {
 			t.line("confirm", line)

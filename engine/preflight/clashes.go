@@ -78,7 +78,7 @@ func (c *check) workspaceNames() {
 // may see.
 func (c *check) workspaceDir() {
 	home, _, _ := c.facts.Env.Lookup("HOME")
-	for _, outside := range []struct{ what, path string }{{"the experiment file", c.exp.File}, {"your home", home}, {"the collected outputs", c.exp.Outputs}} {
+	for _, outside := range []struct{ what, path string }{{"the experiment file", c.exp.File}, {"your home", home}, {"the collected outputs", c.exp.Outputs}, {"the records of runs", c.exp.Runs}} {
 		if outside.path != "" && within(outside.path, c.exp.Workspace.Dir) {
 			c.fail("workspace.dir", fmt.Sprintf("`%s` holds %s, which the agent would see", c.exp.Workspace.Dir, outside.what), "name a folder of its own, such as ./workspace")
 			return

@@ -83,7 +83,7 @@ func (c *check) files() {
 		c.need(fmt.Sprintf("workspace.dirs.%d", i), p, aFolder)
 	}
 	c.skills()
-	for at, dir := range map[string]string{"workspace.dir": c.exp.Workspace.Dir, "outputs": c.exp.Outputs} {
+	for at, dir := range map[string]string{"workspace.dir": c.exp.Workspace.Dir, "outputs": c.exp.Outputs, "runs": c.exp.Runs} {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 			c.fail(at, "`"+dir+"` is not a folder", "name a folder, or one that is not there yet")
 		}
@@ -92,15 +92,22 @@ func (c *check) files() {
 
 // skills checks skill folders and folders of them.
 func (c *check) skills() {
-	for i, p := range c.exp.Workspace.Skills {
-		if at := fmt.Sprintf("workspace.skills.%d", i); c.need(at, p, anything) {
-			_, err := workspace.LoadSkill(p)
-			c.mistake(at, err)
-		}
+	c.skillFolders("workspace.skills", c.exp.Workspace.Skills)
+	if c.exp.Agent != nil {
+		c.skillFolders("agent.skills", c.exp.Agent.Skills)
 	}
 	for i, p := range c.exp.Workspace.SkillDirs {
 		if at := fmt.Sprintf("workspace.skill_dirs.%d", i); c.need(at, p, aFolder) {
 			_, err := workspace.LoadSkills(p)
+			c.mistake(at, err)
+		}
+	}
+}
+
+func (c *check) skillFolders(path string, folders []string) {
+	for i, p := range folders {
+		if at := fmt.Sprintf("%s.%d", path, i); c.need(at, p, anything) {
+			_, err := workspace.LoadSkill(p)
 			c.mistake(at, err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func Contents(exp *experiment.Experiment) (workspace.Workspace, error) {
 	w := exp.Workspace
 	read, err := workspace.Load(workspace.Sources{
-		Libraries: w.Libraries, Skills: w.Skills, SkillDirs: w.SkillDirs, Files: w.Files, Dirs: w.Dirs, Init: w.Init,
+		Libraries: w.Libraries, Skills: exp.Skills(), SkillDirs: w.SkillDirs, Files: w.Files, Dirs: w.Dirs, Init: w.Init,
 		PreloadModels: !w.NoPreload, HiddenModelLoading: !w.ShowsLoading,
 	})
 	return read, errdefs.Wrap(errdefs.KindConfig, err)

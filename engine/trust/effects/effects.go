@@ -76,7 +76,7 @@ func (f Finder) Facts(ctx context.Context, exp *experiment.Experiment, p plan.Pl
 	if err := f.sandboxProgram(ctx, &facts, exp, p); err != nil || !withAgent || exp.Agent == nil {
 		return facts, err
 	}
-	facts.Written = append(facts.Written, realPaths(exp.Outputs, exp.Workspace.Dir)...)
+	facts.Written = append(facts.Written, realPaths(exp.Outputs, exp.Runs, exp.Workspace.Dir)...)
 	return facts, f.agentProgram(ctx, &facts, exp, p.Agent.Isolation)
 }
 
@@ -118,7 +118,7 @@ func realPaths(paths ...string) []string {
 // its prompt is read from.
 func workspaceFiles(exp *experiment.Experiment) []string {
 	w := exp.Workspace
-	paths := realPaths(slices.Concat(w.Libraries, w.Skills, w.SkillDirs, w.Files, w.Dirs)...)
+	paths := realPaths(slices.Concat(w.Libraries, exp.Skills(), w.SkillDirs, w.Files, w.Dirs)...)
 	for _, dir := range w.SkillDirs { // whose entries may be links
 		skills, err := filepath.Glob(filepath.Join(escaped(dir), "*"))
 		if err == nil {
