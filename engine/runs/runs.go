@@ -42,38 +42,38 @@ const (
 // Summary says what a run was, as its log has it. A number that the log does not have is 0, a
 // text empty.
 type Summary struct {
-	Dir        string    `json:"folder"` // absolute path
-	ID         string    `json:"id"`     // run-…
-	Experiment string    `json:"experiment"`
-	File       string    `json:"file,omitempty"` // of the experiment, at the time of the run
-	Version    string    `json:"seer_version"`
-	State      State     `json:"state"`
-	Started    time.Time `json:"started"`                   // UTC
-	Ended      time.Time `json:"ended,omitzero"`            // UTC; zero without an end in the log
-	Last       time.Time `json:"last_event"`                // UTC
-	Seconds    float64   `json:"seconds"`                   // up to the end, or to the last event
-	ExitCode   *int      `json:"exit_code,omitempty"`       // of an agent that ended by itself
-	Error      string    `json:"error,omitempty"`           // why it failed or was stopped
-	Provider   string    `json:"provider,omitempty"`        // of the agent, such as claude
-	Model      string    `json:"model,omitempty"`           // of the agent: that of the experiment, else that of its first request
-	Program    string    `json:"program,omitempty"`         // path of the agent's program
-	ProgramVer string    `json:"program_version,omitempty"` // as the program states it
-	ProgramSum string    `json:"program_sha256,omitempty"`
-	Sandbox    string    `json:"sandbox,omitempty"` // ID
-	Calls      int       `json:"calls"`             // of functions
-	Files      int       `json:"files"`             // results of the agent
-	Cost       float64   `json:"sandbox_usd"`
-	ModelCost  float64   `json:"model_usd"`
-	Requests   int64     `json:"model_requests"`
-	Input      int64     `json:"input_tokens"`  // without those of the cache
-	Output     int64     `json:"output_tokens"` // with thoughts
-	CacheRead  int64     `json:"cache_read_tokens"`
-	CacheWrite int64     `json:"cache_write_tokens"`
-	Estimated  bool      `json:"estimated,omitempty"` // some tokens are estimates
-	Unpriced   bool      `json:"unpriced,omitempty"`  // some requests are to models without a known price
-	Events     int64     `json:"events"`              // lines of the log that can be read
-	Lost       int64     `json:"lost_events"`         // that the log lacks, as after a full disk
-	Faults     int       `json:"faults"`              // lines of the log that are no events
+	Dir            string    `json:"folder"` // absolute path
+	ID             string    `json:"id"`     // run-…
+	Experiment     string    `json:"experiment"`
+	File           string    `json:"file,omitempty"` // of the experiment, at the time of the run
+	Version        string    `json:"seer_version"`
+	State          State     `json:"state"`
+	Started        time.Time `json:"started"`                   // UTC
+	Ended          time.Time `json:"ended,omitzero"`            // UTC; zero without an end in the log
+	Last           time.Time `json:"last_event"`                // UTC
+	Seconds        float64   `json:"seconds"`                   // up to the end, or to the last event
+	ExitCode       *int      `json:"exit_code,omitempty"`       // of an agent that ended by itself
+	Error          string    `json:"error,omitempty"`           // why it failed or was stopped
+	Provider       string    `json:"provider,omitempty"`        // of the agent, such as claude
+	Model          string    `json:"model,omitempty"`           // of the agent: that of the experiment, else that of its first request
+	Program        string    `json:"program,omitempty"`         // path of the agent's program
+	ProgramVersion string    `json:"program_version,omitempty"` // as the program states it
+	ProgramSHA256  string    `json:"program_sha256,omitempty"`
+	Sandbox        string    `json:"sandbox,omitempty"` // ID
+	Calls          int       `json:"calls"`             // of functions
+	Files          int       `json:"files"`             // results of the agent
+	Cost           float64   `json:"sandbox_usd"`
+	ModelCost      float64   `json:"model_usd"`
+	Requests       int64     `json:"model_requests"`
+	Input          int64     `json:"input_tokens"`  // without those of the cache
+	Output         int64     `json:"output_tokens"` // with thoughts
+	CacheRead      int64     `json:"cache_read_tokens"`
+	CacheWrite     int64     `json:"cache_write_tokens"`
+	Estimated      bool      `json:"estimated,omitempty"` // some tokens are estimates
+	Unpriced       bool      `json:"unpriced,omitempty"`  // some requests are to models without a known price
+	Events         int64     `json:"events"`              // lines of the log that can be read
+	Lost           int64     `json:"lost_events"`         // that the log lacks, as after a full disk
+	Faults         int       `json:"faults"`              // lines of the log that are no events
 }
 
 // Run is the folder of a run, opened for reading. It holds no open file.
