@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 
+	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/doctor"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/surface"
@@ -33,6 +35,18 @@ func (e *Engine) Python() (isolation.Interpreter, error) {
 	p, err := e.python.Default()
 	return p, as(KindConfig, err)
 }
+
+// Agents are what the agent of an experiment is settled from: its program, keys and secrets.
+func (e *Engine) Agents(exp *experiment.Experiment) (agent.Sources, error) {
+	sources, err := e.starter.Agents(exp)
+	return sources, as(KindConfig, err)
+}
+
+// ConfigDir is the user's folder of configuration; empty = there is none.
+func (e *Engine) ConfigDir() string { return e.paths.Config() }
+
+// Version is that of the program, as [Options] has it.
+func (e *Engine) Version() string { return e.version }
 
 // ToolPlaces are the folders in which tools such as gVisor's program are looked for.
 func (e *Engine) ToolPlaces() []string { return e.paths.ToolPlaces() }

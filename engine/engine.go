@@ -89,6 +89,7 @@ type Options struct {
 // engines, in one process or in several, may share one state folder.
 type Engine struct {
 	now       func() time.Time
+	version   string
 	store     *state.Store
 	paths     paths.Paths
 	ledger    *machine.Ledger
@@ -116,7 +117,7 @@ func New(o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	e := &Engine{now: o.Now}
+	e := &Engine{now: o.Now, version: o.Version}
 	var err error
 	e.store, err = state.Open(state.Options{
 		StateDir: o.StateDir, CacheDir: o.CacheDir, RuntimeDir: o.RuntimeDir, Getenv: o.getenv,

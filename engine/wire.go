@@ -4,12 +4,14 @@ import (
 	"context"
 	"sync"
 
+	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/checkpoint"
 	"github.com/seer-engine/seer/engine/cleanup"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/doctor"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/isolation"
@@ -58,6 +60,7 @@ func (e *Engine) wire(o Options) {
 		Ask: o.Trust, Store: func() (trust.Store, error) { return trust.OpenStore(e.store, o.Now) },
 		Finder: effects.Finder{
 			Getenv: o.getenv, Plugins: e.plugins, PipSettings: builder.Settings, NeedsLogin: local.NeedsLogin(o.Registry),
+			Agents: func(exp *experiment.Experiment) (agent.Sources, error) { return e.starter.Agents(exp) },
 		},
 	}
 	e.starter = &start.Starter{

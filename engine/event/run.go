@@ -1,6 +1,6 @@
 package event
 
-// RunStarted is the first event of the log of a run.
+// RunStarted says that a run has a folder. The events before it led there.
 type RunStarted struct {
 	step
 	Experiment string `json:"experiment" jsonschema:"its name"`

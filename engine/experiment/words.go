@@ -87,13 +87,11 @@ func keysOf(fields []Field) []string {
 
 // nearest is the known key that key was probably meant to be.
 func nearest(key string, fields []Field) string {
-	best, distance := "", 1+max(1, min(len(key)/3, 3))
-	for _, f := range fields {
-		if d := spelling.Distance(strings.ToLower(key), f.Key); d < distance {
-			best, distance = f.Key, d
-		}
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Key
 	}
-	return best
+	return spelling.Nearest(key, names)
 }
 
 // elsewhere is where a key that is not known at path would be right.

@@ -87,6 +87,14 @@ func (p Paths) Data() string { return p.data }
 // Config is the user's folder of configuration; empty = there is none.
 func (p Paths) Config() string { return p.userDir("", "XDG_CONFIG_HOME", ".config") }
 
+// Profiles are the folders with the user's profiles of agents.
+func (p Paths) Profiles() []string {
+	if config := p.Config(); config != "" {
+		return []string{filepath.Join(config, "agents")}
+	}
+	return nil
+}
+
 // userDir is Seer's folder of one kind: the one that is given, or that of the XDG
 // variable, or that below the home folder. "" = there is none.
 func (p Paths) userDir(given, variable, below string) string {

@@ -30,7 +30,14 @@ func (c *check) agent() {
 
 // programs looks for what the agent's command names.
 func (c *check) programs() {
-	if a := c.exp.Agent; a != nil {
+	a := c.exp.Agent
+	if a == nil {
+		return
+	}
+	for _, p := range c.facts.AgentProblems {
+		c.fail(p.Path, p.Message, p.Hint)
+	}
+	if !a.Profiled() { // else it was looked for where users have programs of agents
 		c.program(a)
 		c.command(a.Command)
 	}

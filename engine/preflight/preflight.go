@@ -27,6 +27,7 @@ type Facts struct {
 	Root            bool               // who runs commands here is root
 	AgentPath       string             // PATH of the agent; empty = unknown
 	AgentSees       []string           // folders of this computer that a confined agent has; empty = unknown
+	AgentProblems   []AgentProblem     // why the agent cannot start
 	Python          *Python            // base interpreter of a machine that cannot build images; nil = unknown
 	Pythons         []Python           // other interpreters of this computer, only their paths and versions; empty = not looked for
 	Repos           []RepoState        // of sandbox.repos, one each; empty = not asked
@@ -44,6 +45,9 @@ type Facts struct {
 	// Unguarded allows providers that cannot end their machines by themselves.
 	Unguarded bool
 }
+
+// AgentProblem is why an agent cannot start.
+type AgentProblem struct{ Path, Message, Hint string }
 
 // Candidates are the providers that an experiment may be run on; see [Candidates].
 func (f Facts) Candidates(exp *experiment.Experiment) []string {

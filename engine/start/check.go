@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/event"
@@ -25,6 +26,8 @@ type CheckOptions struct {
 	// Offline asks nobody over a network: no provider for prices and stock, no repository
 	// for its commits. What they would say is not in the report.
 	Offline bool
+	// NoAgent leaves out what only the agent of the experiment needs, such as its program and keys.
+	NoAgent bool
 	// Context and Batch say for how many tokens of how many sequences at once a plan computes the
 	// memory of models; 0 = [modelinfo.Tokens] and [modelinfo.Batch].
 	Context, Batch int64
@@ -54,7 +57,7 @@ func (s *Starter) check(ctx context.Context, exp *experiment.Experiment, o Check
 	exp = withMode(exp)
 	s.Plugins.SawExperiment(exp.File)
 	c := s.facts()
-	found, err := c.Collect(ctx, exp, o.Offline)
+	found, err := c.Collect(ctx, exp, o.Offline, !o.NoAgent)
 	if err != nil {
 		return preflight.Report{}, errdefs.Wrap(errdefs.KindConfig, err)
 	}
@@ -130,6 +133,13 @@ func notChecked(exp *experiment.Experiment, p plan.Plan) (all []string) {
 		all = append(all, "commit of "+r.URL)
 	}
 	return all
+}
+
+// Agents are what the agent of an experiment is settled from.
+func (s *Starter) Agents(exp *experiment.Experiment) (agent.Sources, error) {
+	c := s.facts()
+	env, err := c.Env(exp)
+	return c.Agents(env), err
 }
 
 // facts gathers what preflight judges.

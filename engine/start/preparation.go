@@ -67,7 +67,9 @@ func (p *preparation) prepare(ctx context.Context) error {
 func (p *preparation) check(ctx context.Context) error {
 	p.report.Send(event.PreflightStarted{Experiment: p.exp.Name})
 	p.Plugins.Announce(ctx, p.exp.Sandbox.Providers, p.report)
-	report, err := p.Starter.check(ctx, p.exp, p.opts.CheckOptions)
+	o := p.opts.CheckOptions
+	o.NoAgent = !p.opts.Agent
+	report, err := p.Starter.check(ctx, p.exp, o)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
@@ -81,7 +82,7 @@ func (c *Collector) Env(exp *experiment.Experiment) (*preflight.Env, error) {
 
 // Collect gathers what preflight judges. Plugins are read, not run, except the
 // providers that the experiment may be run on.
-func (c *Collector) Collect(ctx context.Context, exp *experiment.Experiment, offline bool) (preflight.Facts, error) {
+func (c *Collector) Collect(ctx context.Context, exp *experiment.Experiment, offline, withAgent bool) (preflight.Facts, error) {
 	env, err := c.Env(exp)
 	if err != nil {
 		return preflight.Facts{}, err
@@ -121,11 +122,27 @@ func (c *Collector) Collect(ctx context.Context, exp *experiment.Experiment, off
 			f.AgentPath, f.AgentSees = python.SearchPath(), append(isolation.Visible(), python.Paths...)
 		}
 	}
+	if exp.Agent != nil && withAgent {
+		f.AgentProblems = c.agentProblems(ctx, exp.Agent, env)
+	}
 	if err := c.installed(ctx, exp, &f); err != nil || offline {
 		return f, err
 	}
 	f.Repos, err = c.resolveRepos(ctx, exp, f.Env)
 	return f, err
+}
+
+// Agents are what agents are settled from.
+func (c *Collector) Agents(env *preflight.Env) agent.Sources {
+	return agent.Sources{Lookup: env.Lookup, Getenv: c.getenv, Profiles: c.Paths.Profiles()}
+}
+
+func (c *Collector) agentProblems(ctx context.Context, a *experiment.Agent, env *preflight.Env) (all []preflight.AgentProblem) {
+	_, found := c.Agents(env).Settle(ctx, a)
+	for _, p := range found {
+		all = append(all, preflight.AgentProblem{Path: p.Field, Message: p.Message, Hint: p.Hint})
+	}
+	return all
 }
 
 // proxyOnly finds out, beside other work, what a sandbox of this computer has whose open

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/build/pipconfig"
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -30,6 +31,7 @@ type Finder struct {
 	Plugins     Plugins
 	PipSettings func(*preflight.Env, *experiment.Experiment) (pipconfig.Settings, error)
 	NeedsLogin  func(ctx context.Context, ref string) (host string, err error) // whose login an image needs; empty = none
+	Agents      func(*experiment.Experiment) (agent.Sources, error)
 }
 
 // Facts are what an experiment will do, as planned. withAgent adds its agent.

@@ -64,7 +64,13 @@ func (f Finder) sandboxProgram(ctx context.Context, facts *trust.Facts, exp *exp
 // agentProgram says how the agent is confined, and whose network it has.
 func (f Finder) agentProgram(ctx context.Context, facts *trust.Facts, exp *experiment.Experiment, kind string) error {
 	const name = "the agent"
-	command := strings.Join(exp.Agent.Command, " ")
+	if err := f.agentKeys(facts, exp); err != nil {
+		return err
+	}
+	command := strings.Join(slices.Concat(exp.Agent.Command, exp.Agent.Args), " ")
+	if exp.Agent.Profiled() {
+		command = strings.TrimSpace(exp.Agent.Provider + " " + command)
+	}
 	if kind != isolation.None {
 		facts.Confined = append(facts.Confined, trust.Program{Name: name, Command: command + " (" + kind + ")"})
 		if exp.Agent.Nested {

@@ -1,0 +1,203 @@
+// Package agent settles, before anything is rented, what an agent's program is, where its
+// language model is, and whose keys it needs.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/agent/profile"
+	"github.com/seer-engine/seer/engine/agent/program"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/internal/spelling"
+)
+
+// Lookup finds a variable and says where it comes from: the environment, or a file of variables
+// beside the experiment.
+type Lookup func(name string) (value, from string, ok bool)
+
+// Sources are what an agent is settled from.
+type Sources struct {
+	Lookup   Lookup
+	Getenv   func(string) string // the environment alone
+	Profiles []string            // folders of the user's profiles; see [profile.Load]
+}
+
+// Setup is an agent whose program Seer can start.
+type Setup struct {
+	Profile  *profile.Profile // nil = provider command: any program
+	Program  program.Program  // of a profile
+	Argv     []string         // the program, without the arguments of the profile
+	Upstream string           // base URL of the language model; empty = Seer measures none
+	Key      string           // for Upstream; empty = none
+	Secrets  map[string]string
+}
+
+// Problem is why an agent cannot start.
+type Problem struct {
+	Field   string // of the experiment, such as agent.provider
+	Message string
+	Hint    string // what to do
+}
+
+// Settle finds everything that the agent needs of this computer, or all problems at once.
+func (s Sources) Settle(ctx context.Context, a *experiment.Agent) (Setup, []Problem) {
+	setup := Setup{Argv: a.Command}
+	var found []Problem
+	setup.Secrets, found = s.secrets(a)
+	if !a.Profiled() {
+		return setup, found
+	}
+	p, problem := s.profile(a)
+	if problem != nil {
+		return setup, append(found, *problem)
+	}
+	setup.Profile = p
+	if problem := s.program(ctx, a, &setup); problem != nil {
+		found = append(found, *problem)
+	}
+	if problem := s.model(a, &setup); problem != nil {
+		found = append(found, *problem)
+	}
+	return setup, append(found, unused(p, a)...)
+}
+
+func (s Sources) secrets(a *experiment.Agent) (map[string]string, []Problem) {
+	values := map[string]string{}
+	var found []Problem
+	for i, name := range a.Secrets {
+		value, _, ok := s.Lookup(name)
+		if !ok {
+			found = append(found, Problem{fmt.Sprintf("agent.secrets.%d", i), "the secret `" + name + "` is not set", "set it in the environment or in .env beside the experiment"})
+			continue
+		}
+		values[name] = value
+	}
+	return values, found
+}
+
+func (s Sources) profile(a *experiment.Agent) (*profile.Profile, *Problem) {
+	names := profile.Names(s.Profiles...)
+	for _, name := range names {
+		if name != a.Provider {
+			continue
+		}
+		p, err := profile.Load(name, s.Profiles...)
+		if err != nil {
+			return nil, &Problem{"agent.provider", err.Error(), "mend the profile"}
+		}
+		return p, nil
+	}
+	known := append([]string{experiment.ProviderCommand}, names...)
+	hint := "known: " + strings.Join(known, ", ")
+	if near := spelling.Nearest(a.Provider, known); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return nil, &Problem{"agent.provider", fmt.Sprintf("there is no agent `%s`", a.Provider), hint}
+}
+
+// program finds the program: that of the profile, or the command in its place.
+func (s Sources) program(ctx context.Context, a *experiment.Agent, setup *Setup) *Problem {
+	p := *setup.Profile
+	field := "agent.provider"
+	var rest []string
+	if len(a.Command) > 0 {
+		field, p.Program, rest = "agent.command.0", a.Command[0], a.Command[1:]
+	}
+	if filepath.Base(p.Program) != p.Program && !filepath.IsAbs(p.Program) {
+		setup.Argv = a.Command // it is in the workspace, and comes there with the experiment
+		return nil
+	}
+	found, err := p.Find(ctx, s.Getenv)
+	if err != nil {
+		hint := p.Install
+		var absent *program.NotFoundError
+		if !errors.As(err, &absent) {
+			hint = ""
+		}
+		return &Problem{field, err.Error(), hint}
+	}
+	setup.Program, setup.Argv = found, append(found.Argv[:len(found.Argv):len(found.Argv)], rest...)
+	return nil
+}
+
+// addresses are the variables in which users name another server, by the interface.
+var addresses = map[string]string{
+	"anthropic": "ANTHROPIC_BASE_URL", "responses": "OPENAI_BASE_URL", "chat": "OPENAI_BASE_URL", "gemini": "GOOGLE_GEMINI_BASE_URL",
+}
+
+// Upstream is the base URL of the agent's language model: that of the experiment, else that of the
+// user's environment, else the provider's own. A file beside the experiment does not count: it
+// may have come with a stranger's experiment, and the user's key is sent there.
+func (s Sources) Upstream(a *experiment.Agent, p *profile.Profile) string {
+	for _, url := range []string{a.BaseURL, s.Getenv(addresses[p.API]), p.Upstream} {
+		if url != "" {
+			return strings.TrimRight(url, "/")
+		}
+	}
+	return ""
+}
+
+// Key is the first variable of the profile that has a key.
+func (s Sources) Key(p *profile.Profile) (name, value, from string) {
+	for _, name := range p.Keys {
+		if value, from, ok := s.Lookup(name); ok {
+			return name, value, from
+		}
+	}
+	return "", "", ""
+}
+
+func (s Sources) model(a *experiment.Agent, setup *Setup) *Problem {
+	p := setup.Profile
+	if p.API == "" {
+		return nil
+	}
+	setup.Upstream = s.Upstream(a, p)
+	u, err := url.Parse(setup.Upstream)
+	if setup.Upstream == "" || err != nil || u.Host == "" {
+		return &Problem{"agent.base_url", fmt.Sprintf("the address of the language model is not known (%.100q)", setup.Upstream), "name it in agent.base_url"}
+	}
+	_, setup.Key, _ = s.Key(p)
+	if setup.Key == "" && setup.Upstream == strings.TrimRight(p.Upstream, "/") && len(p.Keys) > 0 {
+		return &Problem{"agent.provider", fmt.Sprintf("%s has no key for its language model: %s is not set", p.Title, strings.Join(p.Keys, " or ")),
+			"set it in the environment or in .env beside the experiment; a login of a subscription is not used, because the agent would hold it and its cost could not be measured"}
+	}
+	return nil
+}
+
+// unused finds fields of the experiment that the profile has no use for.
+func unused(p *profile.Profile, a *experiment.Agent) []Problem {
+	plain := profile.Data{ModelURL: "http://127.0.0.1:1", Token: "t", Workspace: "/w", Home: "/h", MCPFile: "/m", PromptFile: "/p"}
+	before, err := p.Render(plain)
+	if err != nil {
+		return []Problem{{"agent.provider", err.Error(), "mend the profile"}}
+	}
+	var found []Problem
+	for _, f := range []struct {
+		name string
+		set  bool
+		fill func(*profile.Data)
+	}{
+		{"max_turns", a.MaxTurns > 0, func(d *profile.Data) { d.MaxTurns = 7 }},
+		{"tools", len(a.Tools) > 0, func(d *profile.Data) { d.Tools = []string{"Read"} }},
+	} {
+		if !f.set {
+			continue
+		}
+		data := plain
+		f.fill(&data)
+		if with, err := p.Render(data); err == nil && reflect.DeepEqual(before, with) {
+			found = append(found, Problem{"agent." + f.name, p.Title + " cannot be told this", "remove it, or use another agent"})
+		}
+	}
+	if a.Budget > 0 && p.API == "" {
+		found = append(found, Problem{"agent.budget", "Seer cannot measure the cost of " + p.Title, "remove it, or write a profile that names its api"})
+	}
+	return found
+}
