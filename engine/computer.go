@@ -42,12 +42,6 @@ func (e *Engine) Agents(exp *experiment.Experiment) (agent.Sources, error) {
 	return sources, as(KindConfig, err)
 }
 
-// ConfigDir is the user's folder of configuration; empty = there is none.
-func (e *Engine) ConfigDir() string { return e.paths.Config() }
-
-// Version is that of the program, as [Options] has it.
-func (e *Engine) Version() string { return e.version }
-
 // ToolPlaces are the folders in which tools such as gVisor's program are looked for.
 func (e *Engine) ToolPlaces() []string { return e.paths.ToolPlaces() }
 

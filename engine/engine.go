@@ -89,7 +89,6 @@ type Options struct {
 // engines, in one process or in several, may share one state folder.
 type Engine struct {
 	now       func() time.Time
-	version   string
 	store     *state.Store
 	paths     paths.Paths
 	ledger    *machine.Ledger
@@ -117,7 +116,7 @@ func New(o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	e := &Engine{now: o.Now, version: o.Version}
+	e := &Engine{now: o.Now}
 	var err error
 	e.store, err = state.Open(state.Options{
 		StateDir: o.StateDir, CacheDir: o.CacheDir, RuntimeDir: o.RuntimeDir, Getenv: o.getenv,

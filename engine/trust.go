@@ -15,20 +15,20 @@ func (e *Engine) Confirm(ctx context.Context, effects trust.Effects) error {
 	return e.guard.Confirm(ctx, effects)
 }
 
-// ConfirmReplay is [Engine.Confirm] for the agent of an experiment alone, in the isolation of
-// that kind. An agent that has run before needs no confirmation.
-func (e *Engine) ConfirmReplay(ctx context.Context, exp *experiment.Experiment, kind string) error {
-	return e.guard.ConfirmReplay(ctx, exp, kind)
+// Replays say what of the records of runs may run again.
+type Replays interface {
+	// ConfirmReplay is [Engine.Confirm] for the agent of an experiment alone, in the isolation of
+	// that kind. An agent that has run before needs no confirmation.
+	ConfirmReplay(ctx context.Context, exp *experiment.Experiment, kind string) error
+	// OwnRecord reports whether a run of this user has written the run.json file of this
+	// SHA-256, in hexadecimal digits.
+	OwnRecord(digest string) (bool, error)
+	// RememberRecord has OwnRecord know a run.json file.
+	RememberRecord(digest, path string) error
 }
 
-// OwnRecord reports whether a run of this user has written the run.json file of this
-// SHA-256, in hexadecimal digits.
-func (e *Engine) OwnRecord(digest string) (bool, error) { return e.guard.OwnRecord(digest) }
-
-// RememberRecord has [Engine.OwnRecord] know a run.json file.
-func (e *Engine) RememberRecord(digest, path string) error {
-	return e.guard.RememberRecord(digest, path)
-}
+// Replays are those of this user.
+func (e *Engine) Replays() Replays { return e.guard }
 
 // Signers are the signers whose snapshots of processes this user restores. Seer makes the
 // user's key if it does not exist.

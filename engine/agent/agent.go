@@ -26,6 +26,7 @@ type Sources struct {
 	Lookup   Lookup
 	Getenv   func(string) string // the environment alone
 	Profiles []string            // folders of the user's profiles; see [profile.Load]
+	Prices   []string            // files of the user's prices of language models
 }
 
 // Setup is an agent whose program Seer can start.

@@ -95,6 +95,14 @@ func (p Paths) Profiles() []string {
 	return nil
 }
 
+// Prices are the files with the user's prices of language models.
+func (p Paths) Prices() []string {
+	if config := p.Config(); config != "" {
+		return []string{filepath.Join(config, "prices.yaml")}
+	}
+	return nil
+}
+
 // userDir is Seer's folder of one kind: the one that is given, or that of the XDG
 // variable, or that below the home folder. "" = there is none.
 func (p Paths) userDir(given, variable, below string) string {

@@ -150,7 +150,7 @@ func (r *runner) record(failure error) error {
 	if err := r.results.write(recordName, data); err != nil {
 		return err
 	}
-	return r.engine.RememberRecord(hash(data), r.results.path(recordName))
+	return r.engine.Replays().RememberRecord(hash(data), r.results.path(recordName))
 }
 
 // callsDigest covers the calls and the services of a record, in whatever folder it is. The
@@ -218,7 +218,7 @@ func experimentOf(e *engine.Engine, outputs string, unguarded bool) (string, err
 	if unguarded {
 		return ran.File, nil
 	}
-	own, err := e.OwnRecord(hash(data))
+	own, err := e.Replays().OwnRecord(hash(data))
 	if err != nil {
 		return "", err
 	}

@@ -85,7 +85,7 @@ func (r *runner) confine(ctx context.Context) error {
 	if choice.Kind == isolation.None && r.opts.Isolation != isolation.None {
 		return unconfined(&exp, choice)
 	}
-	return r.engine.ConfirmReplay(ctx, &exp, choice.Kind)
+	return r.engine.Replays().ConfirmReplay(ctx, &exp, choice.Kind)
 }
 
 // unconfined refuses an agent that nothing would confine.

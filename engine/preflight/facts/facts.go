@@ -134,7 +134,7 @@ func (c *Collector) Collect(ctx context.Context, exp *experiment.Experiment, off
 
 // Agents are what agents are settled from.
 func (c *Collector) Agents(env *preflight.Env) agent.Sources {
-	return agent.Sources{Lookup: env.Lookup, Getenv: c.getenv, Profiles: c.Paths.Profiles()}
+	return agent.Sources{Lookup: env.Lookup, Getenv: c.getenv, Profiles: c.Paths.Profiles(), Prices: c.Paths.Prices()}
 }
 
 func (c *Collector) agentProblems(ctx context.Context, a *experiment.Agent, env *preflight.Env) (all []preflight.AgentProblem) {
