@@ -19,7 +19,7 @@ const tried = 64 << 10
 
 // folders makes the two folders of this computer that a run writes to, and tries them.
 func (r *runner) folders() (err error) {
-	if r.results, err = openResults(r.exp.Outputs, r.opts.through); err != nil {
+	if err := r.openRunResults(); err != nil {
 		return err
 	}
 	return r.openSpace()

@@ -17,7 +17,7 @@ const outputsName = "outputs"
 
 // gatherOutputs moves what the agent left in the outputs folder of its workspace to the
 // folder to, and reports how many files there were. See [collect.Copier].
-func gatherOutputs(ctx context.Context, space *os.Root, to *os.Root, warn func(string, ...any)) (int, error) {
+func gatherOutputs(ctx context.Context, space *os.Root, to *results, warn func(string, ...any)) (int, error) {
 	info, err := space.Lstat(outputsName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -30,13 +30,13 @@ func gatherOutputs(ctx context.Context, space *os.Root, to *os.Root, warn func(s
 		return 0, nil
 	}
 	c := collect.Copier{Warn: warn, Rename: func(name string) string {
-		if !seersOutput(name) {
+		if to.files != to.root || !seersOutput(name) {
 			return name
 		}
 		warn("outputs: %s is a name of Seer's own; the agent's is collected as agent-%[1]s", name)
 		return "agent-" + name
 	}}
-	files, err := c.Copy(ctx, space, outputsName, to)
+	files, err := c.Copy(ctx, space, outputsName, to.files)
 	if err != nil {
 		return files, fmt.Errorf("collect the outputs from %s/%s (they are still there): %w", space.Name(), outputsName, err)
 	}

@@ -135,7 +135,7 @@ func (r *runner) record(failure error) error {
 	}
 	if r.recording != nil {
 		var err error
-		if rec.Calls, err = callsDigest(filepath.Join(r.exp.Outputs, record.Name)); err != nil {
+		if rec.Calls, err = callsDigest(r.results.path(record.Name)); err != nil {
 			return fmt.Errorf("compute the digest of the record: %w", err)
 		}
 	}

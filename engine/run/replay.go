@@ -105,7 +105,11 @@ func (r *runner) replay(ctx context.Context, stage *Stage) error {
 	if r.agent.warning != "" {
 		r.report.Send(r.agent.unconfined())
 	}
-	if err := r.folders(); err != nil {
+	var err error
+	if r.results, err = openResults(r.exp.Outputs, r.opts.through); err != nil {
+		return err
+	}
+	if err := r.openSpace(); err != nil {
 		return err
 	}
 	r.id = filepath.Base(stage.dir)
@@ -125,7 +129,6 @@ func (r *runner) replay(ctx context.Context, stage *Stage) error {
 		return err
 	}
 	r.report.Send(event.ReplayStarted{Folder: stage.folder.Dir(), Isolation: r.agent.isolation})
-	var err error
 	r.result.ExitCode, err = r.agent.run(ctx, r)
 	return err
 }

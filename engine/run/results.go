@@ -2,44 +2,64 @@ package run
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/runs"
 )
 
 // results is the folder on this computer that a run writes its results to. The user has
 // confirmed its own path at most: it may have come with a stranger's experiment, so
 // nothing is written through what is in it.
 type results struct {
-	root    *os.Root
-	through bool // for tests: a link is followed
+	root    *os.Root // for what Seer writes
+	files   *os.Root // for what the agent has made; perhaps the same folder
+	through bool     // for tests: a link is followed
 }
 
-// openResults makes the folder of the results and writes to it for a trial, before
-// anything is rented for results that would have no place.
-func openResults(dir string, through bool) (*results, error) {
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil {
+// openFolder makes a folder for results and writes to it for a trial, before anything is
+// rented for results that would have no place.
+func openFolder(dir string) (root *os.Root, err error) {
+	if err = os.MkdirAll(dir, 0o755); err == nil {
 		err = try(dir)
 	}
-	var root *os.Root
 	if err == nil {
 		root, err = os.OpenRoot(dir)
 	}
+	return root, unwritable("the folder of the results", "outputs", dir, err)
+}
+
+// openResults is one folder for everything, such as that of a replay.
+func openResults(dir string, through bool) (*results, error) {
+	root, err := openFolder(dir)
 	if err != nil {
-		return nil, unwritable("the folder of the results", "outputs", dir, err)
+		return nil, err
 	}
-	r := &results{root: root, through: through}
+	r := &results{root: root, files: root, through: through}
 	if err := r.replaceable(); err != nil {
 		root.Close()
 		return nil, &engine.Error{Kind: engine.KindConfig, Err: err}
 	}
 	return r, nil
+}
+
+// openRunResults are the folder of a run, and for what the agent makes a folder in it, or the one
+// that the experiment names.
+func (r *runner) openRunResults() error {
+	r.results = &results{through: r.opts.through}
+	if err := r.makeFolder(); err != nil {
+		return err
+	}
+	r.result.Outputs = r.exp.Outputs
+	if r.result.Outputs == "" {
+		r.result.Outputs = filepath.Join(r.folder.Path(), runs.OutputsName)
+	}
+	var err error
+	r.results.files, err = openFolder(r.result.Outputs)
+	return err
 }
 
 // replaceable refuses what cannot give way to Seer's own files.
@@ -51,20 +71,6 @@ func (r *results) replaceable() error {
 		}
 	}
 	return errors.Join(append(errs, record.Replaceable(r.root, record.Name))...)
-}
-
-// begin removes what an earlier run says of itself. Otherwise its exit code would stand
-// beside the log of a run that is killed.
-func (r *results) begin() error {
-	if r.through {
-		return nil
-	}
-	for _, name := range []string{recordName, agentLog, manifestsName} {
-		if err := r.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove what the run before this one said of itself: %w", err)
-		}
-	}
-	return nil
 }
 
 func (r *results) path(name string) string { return filepath.Join(r.root.Name(), name) }
@@ -86,7 +92,12 @@ func (r *results) write(name string, data []byte) error {
 }
 
 func (r *runner) closeResults() {
-	if r.results != nil {
-		_ = r.results.root.Close() // only a handle: each file has been closed
+	if r.results == nil {
+		return
+	}
+	for _, root := range []*os.Root{r.results.root, r.results.files} {
+		if root != nil {
+			_ = root.Close() // only a handle: each file has been closed
+		}
 	}
 }

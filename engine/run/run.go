@@ -21,6 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/remedy"
+	"github.com/seer-engine/seer/engine/runs"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -41,6 +42,7 @@ type Options struct {
 	AskKeep        func(ctx context.Context, sandbox string) bool
 	Stdout, Stderr io.Writer // of the agent; nil = discard
 	Progress       engine.Progress
+	Version        string        // of the program, for the log of the run
 	Seer           string        // path of the seer program, for agents that use MCP; empty = those surfaces are refused
 	Grace          time.Duration // between asking the agent to stop and killing it; default 10 seconds
 	// Isolation replaces agent.isolation of the experiment in a replay. Empty = the
@@ -53,7 +55,8 @@ type Options struct {
 
 // Result is what came of a run.
 type Result struct {
-	Run      string `json:"run"` // ID, which its events have
+	Run      string `json:"run"`              // ID, which its events have
+	Folder   string `json:"folder,omitempty"` // of the run; empty = nothing was started
 	Sandbox  string `json:"sandbox"`
 	ExitCode int    `json:"exit_code"` // of the agent
 	Outputs  string `json:"outputs"`   // folder of the results
@@ -66,6 +69,7 @@ type Result struct {
 	Seconds     float64       `json:"seconds"`
 	Cost        float64       `json:"cost"`             // USD, of the sandbox
 	Record      string        `json:"record,omitempty"` // folder of the record of calls; empty = no record
+	ModelCost   float64       `json:"model_cost"`       // USD, of the agent's language model, as Seer measured it
 }
 
 // Run runs the experiment's agent and returns when everything is over: the outputs are
@@ -78,7 +82,8 @@ func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Op
 			fmt.Errorf("%s has no agent to run; add agent.command, or start the sandbox alone", exp.Name), remedy.Remedy{Action: remedy.StartSandbox})}
 	}
 	r := newRunner(e, exp, o)
-	r.result.Outputs = exp.Outputs
+	r.log = &runLog{to: o.Progress}
+	r.report = event.NewReporter(r.result.Run, event.SourceEngine, time.Now, r.log.event)
 	defer r.closeResults()
 	err := r.run(ctx)
 	err = once(err, r.cleanup(ctx))
@@ -86,9 +91,10 @@ func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Op
 	r.result.Seconds = r.result.Duration.Seconds()
 	r.result.Cost = r.cost(context.WithoutCancel(ctx))
 	if r.recording != nil {
-		r.result.Record = filepath.Join(exp.Outputs, record.Name)
+		r.result.Record = r.results.path(record.Name)
 	}
-	return r.result, once(err, r.record(err))
+	err = once(err, r.record(err))
+	return r.result, once(err, r.closeLog(err))
 }
 
 // cost is what the sandbox has cost.
@@ -133,6 +139,8 @@ type runner struct {
 	opts    Options
 	started time.Time
 	report  event.Reporter
+	log     *runLog      // nil = the run has none, as a replay
+	folder  *runs.Folder // nil = not made yet, or the run has none
 
 	id        string // of the sandbox, or of the replay
 	sandbox   *engine.Sandbox
@@ -190,9 +198,6 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	r.models, r.manifests = modelsOf(info)
-	if err := r.results.begin(); err != nil {
-		return err
-	}
 	if err := r.watchNames(); err != nil {
 		return err
 	}
@@ -228,7 +233,7 @@ func (r *runner) work(ctx context.Context) error {
 // serve makes the functions of one file callable, within the agent's limits.
 func (r *runner) serve(ctx context.Context, s experiment.Serve) error {
 	o := engine.ServeOptionsOf(s)
-	o.Progress, o.Record = r.opts.Progress, !r.exp.NoRecord
+	o.Progress, o.Record = r.forward(), !r.exp.NoRecord
 	served, err := r.sandbox.Serve(ctx, o)
 	if err != nil {
 		return r.exp.Explain(err)
@@ -330,11 +335,26 @@ func (r *runner) texts(ctx context.Context, prompt string, servers map[string]sd
 	if err := r.space.write(promptName, []byte(prompt+"\n"), 0o644); err != nil {
 		return err
 	}
+	if err := r.keepPrompt(prompt); err != nil {
+		return err
+	}
 	r.space.sweep()
 	if err := r.space.save(); err != nil || !r.agent.confined() { // others could do as they like elsewhere
 		return err
 	}
 	return r.space.watch(ctx)
+}
+
+// keepPrompt writes what the agent is told into the folder of the run.
+func (r *runner) keepPrompt(prompt string) error {
+	if r.folder == nil {
+		return nil
+	}
+	if err := r.results.write(runs.PromptName, []byte(prompt+"\n")); err != nil {
+		return err
+	}
+	r.artifact(runs.PromptName, "prompt")
+	return nil
 }
 
 // cleanup collects the outputs and ends the sandbox. The run's context may have
@@ -348,7 +368,7 @@ func (r *runner) cleanup(stop context.Context) error {
 	r.reportNames(context.WithoutCancel(ctx))
 	if r.space != nil {
 		errs = append(errs, r.unsaved(), r.space.closeToOthers())
-		n, err := gatherOutputs(context.WithoutCancel(ctx), r.space.root, r.results.root, r.warn)
+		n, err := gatherOutputs(context.WithoutCancel(ctx), r.space.root, r.results, r.warn)
 		r.result.Files, r.space.uncollected = n, err != nil
 		errs = append(errs, err, r.space.refuseObeyed(context.WithoutCancel(ctx)))
 	}
@@ -368,6 +388,9 @@ func (r *runner) cleanup(stop context.Context) error {
 			r.space.remove(r.temporary)
 		}
 		errs = append(errs, r.space.save(), r.space.close())
+	}
+	if r.folder != nil && r.space != nil {
+		r.keepResults()
 	}
 	return once(errs...)
 }
