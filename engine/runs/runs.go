@@ -76,11 +76,6 @@ type Summary struct {
 	Faults         int       `json:"faults"`              // lines of the log that are no events
 }
 
-// Run is the folder of a run, opened for reading. It holds no open file.
-type Run struct {
-	Summary
-}
-
 // Kinds of [Item].
 const (
 	ItemUser    = "user_message"
