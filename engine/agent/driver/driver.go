@@ -1,13 +1,14 @@
 // Package driver speaks with the program of an agent: it hands the prompt over, and turns what the
-// program prints into updates of the Agent Client Protocol (ACP).
+// program prints into updates of the Agent Client Protocol (ACP), version 1.
 package driver
 
 import (
 	"context"
-	"errors"
 	"io"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/agent/profile"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // The kinds of drivers.
@@ -23,26 +24,167 @@ type Task struct {
 	Prompt  string
 	Dir     string           // its working folder, as it sees it
 	Servers []profile.Server // MCP servers; only ACP takes them from here
-	Model   string           // to choose by ACP; empty = the program's own choice
+	// Model is chosen by ACP, if the agent offers it; empty = the program's own choice. Other
+	// programs take it from their arguments.
+	Model string
+	// Ended is called once, when the agent has ended its turn and its standard input is closed,
+	// but perhaps not its output. Some programs do not exit then (Gemini CLI 0.61, while MCP
+	// servers run): the caller ends the program after a while. Nil = nobody is told.
+	Ended func()
 }
 
 // Update is one step of an agent.
 type Update struct {
-	Update map[string]any // a session/update of ACP; sessionUpdate names its kind
-	Native string         // the line that it comes from; empty = the same line as the update before
+	// Update is a session/update of ACP; its sessionUpdate names the kind. What has no such kind
+	// is {"sessionUpdate": "unknown", "type": …}, with the type that the program gives it. Fields
+	// that a program does not state are left out, also required ones such as size of usage_update.
+	// A usage_update may have _meta.usage {inputTokens, outputTokens, cachedReadTokens,
+	// cachedWriteTokens} of the turn. Numbers are json.Number.
+	Update map[string]any
+	// Native is the line that it comes from, at most 64 MiB, as UTF-8; empty = the line of the
+	// update before.
+	Native string
 }
 
-// Outcome says how an agent has ended, as its program states it.
+// The reasons of an [Outcome]. The first five are ACP's.
+const (
+	EndTurn         = "end_turn"
+	MaxTokens       = "max_tokens"
+	MaxTurnRequests = "max_turn_requests"
+	Refusal         = "refusal"
+	Cancelled       = "cancelled"
+	Failed          = "error"
+)
+
+// Outcome says how an agent has ended, as its program states it. A program that ends without a
+// statement has the reason error, or cancelled where the context has ended.
 type Outcome struct {
 	Reason string // end_turn, max_tokens, max_turn_requests, refusal, cancelled or error
 	Error  string // what the program says of its failure; not sanitized
 }
 
 // Run speaks with a program until it closes its output. It closes stdin when nothing more is to be
-// sent. When ctx ends, it cancels the turn (ACP), closes stdin, and goes on reading until the
-// output ends: the caller ends the program. send is called by one goroutine at a time. The error is
-// for what the caller did wrong, such as an unknown kind; what the program does wrong is in the
-// outcome.
+// sent; Close must end a Write in progress, as it does for pipes. When ctx ends, Run cancels the
+// turn (ACP) or closes stdin, and goes on reading until the output ends: the caller ends the
+// program. It calls send in one goroutine, in the order of the program's lines. The error is for
+// what the caller did wrong, such as an unknown kind; the outcome has what the program did wrong.
 func Run(ctx context.Context, kind string, stdin io.WriteCloser, stdout io.Reader, t Task, send func(Update)) (Outcome, error) {
-	return Outcome{}, errors.ErrUnsupported
+	in := newInput(stdin)
+	defer in.stop()
+	s := &speech{send: send, in: in, ended: t.Ended}
+	var p parser
+	switch kind {
+	case Claude:
+		p = &claude{speech: s}
+	case Codex:
+		p = &codex{speech: s}
+	case Lines:
+		p = &lines{speech: s}
+	case ACP:
+		p = newACP(s, t)
+	default:
+		return Outcome{}, sdk.Errorf(sdk.Invalid, "the driver %q is unknown; known are %s, %s, %s and %s", kind, Claude, Codex, ACP, Lines)
+	}
+	p.begin(t)
+	stop := context.AfterFunc(ctx, p.cancel)
+	defer stop()
+	reader := newLineReader(stdout)
+	for {
+		line, ok := reader.next()
+		if !ok {
+			break
+		}
+		s.read(p, line)
+	}
+	if s.outcome == nil {
+		s.outcome = p.last(ctx.Err() != nil)
+	}
+	return *s.outcome, nil
+}
+
+// parser understands the output of one kind of program.
+type parser interface {
+	begin(t Task)
+	// cancel is called in a goroutine of its own, at any time after begin.
+	cancel()
+	line(text []byte)
+	// last is the outcome of an output that ended without one.
+	last(cancelled bool) *Outcome
+}
+
+// speech is what the parsers share: it sends updates and keeps the outcome.
+type speech struct {
+	send    func(Update)
+	in      *input
+	ended   func()
+	native  string // of the line that is being read; empty once it has been sent
+	outcome *Outcome
+}
+
+func (s *speech) read(p parser, line line) {
+	s.native = strings.ToValidUTF8(string(line.text), "\uFFFD")
+	if line.cut {
+		s.unknown("", map[string]any{"truncated": true, "bytes": line.bytes})
+		return
+	}
+	p.line(line.text)
+	if s.native != "" && len(line.text) > 0 {
+		s.unknown("", nil)
+	}
+}
+
+// update sends an update. The first one of a line has the line.
+func (s *speech) update(kind string, fields map[string]any) {
+	fields["sessionUpdate"] = kind
+	s.pass(fields)
+}
+
+func (s *speech) pass(update map[string]any) {
+	s.send(Update{Update: update, Native: s.native})
+	s.native = ""
+}
+
+func (s *speech) unknown(typ string, fields map[string]any) {
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	if typ != "" {
+		fields["type"] = typ
+	}
+	s.update("unknown", fields)
+}
+
+// end keeps the first outcome, closes the program's input, and tells the caller.
+func (s *speech) end(reason, why string) {
+	if s.outcome != nil {
+		return
+	}
+	s.outcome = &Outcome{Reason: reason, Error: why}
+	s.in.close()
+	if s.ended != nil {
+		s.ended()
+	}
+}
+
+// missing is the outcome of a program that has ended without a statement.
+func missing(cancelled bool, why string) *Outcome {
+	if cancelled {
+		return &Outcome{Reason: Cancelled}
+	}
+	if why == "" {
+		why = "the program ended its output before its turn"
+	}
+	return &Outcome{Reason: Failed, Error: why}
+}
+
+// content is a block of text in ACP.
+func content(text string) map[string]any { return map[string]any{"type": "text", "text": text} }
+
+// output is the content of a tool call in ACP.
+func output(blocks ...map[string]any) []any {
+	out := []any{}
+	for _, b := range blocks {
+		out = append(out, map[string]any{"type": "content", "content": b})
+	}
+	return out
 }

@@ -1,0 +1,70 @@
+package driver
+
+import (
+	"io"
+	"sync"
+)
+
+// queued bounds what waits for a program that does not read. A program that has that many answers
+// waiting gets no more.
+const queued = 4096
+
+// input writes to a program in a goroutine of its own, so that a program that prints before it
+// reads cannot block its reader.
+type input struct {
+	w      io.WriteCloser
+	queue  chan []byte
+	mu     sync.Mutex
+	closed bool
+	done   chan struct{}
+}
+
+func newInput(w io.WriteCloser) *input {
+	in := &input{w: w, queue: make(chan []byte, queued), done: make(chan struct{})}
+	go func() {
+		defer close(in.done)
+		defer w.Close()
+		for text := range in.queue {
+			if _, err := w.Write(text); err != nil {
+				return // the program has closed its input: what it prints says the rest
+			}
+		}
+	}()
+	return in
+}
+
+// write queues a text. It reports whether the text will be written.
+func (in *input) write(text []byte) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
+		return false
+	}
+	select {
+	case in.queue <- text:
+		return true
+	default:
+		return false
+	}
+}
+
+// close closes the program's input after what has been queued.
+func (in *input) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.closed {
+		in.closed = true
+		close(in.queue)
+	}
+}
+
+// abandon closes the program's input at once, with whatever is still queued.
+func (in *input) abandon() {
+	in.close()
+	in.w.Close()
+}
+
+func (in *input) stop() {
+	in.abandon()
+	<-in.done
+}

@@ -1,0 +1,98 @@
+package driver
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/maphash"
+	"io"
+)
+
+// object is a JSON object of a program.
+type object map[string]any
+
+// parse reads a line that is one JSON object. Numbers stay as they are written.
+func parse(text []byte) (object, bool) {
+	if first := bytes.TrimLeft(text, " \t"); len(first) == 0 || first[0] != '{' {
+		return nil, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var o object
+	if dec.Decode(&o) != nil || o == nil {
+		return nil, false
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, false
+	}
+	return o, true
+}
+
+func (o object) text(key string) string {
+	s, _ := o[key].(string)
+	return s
+}
+
+func (o object) flag(key string) bool {
+	b, _ := o[key].(bool)
+	return b
+}
+
+func (o object) object(key string) object {
+	m, _ := o[key].(map[string]any)
+	return m
+}
+
+func (o object) list(key string) []any {
+	l, _ := o[key].([]any)
+	return l
+}
+
+// objects are the objects of a list.
+func (o object) objects(key string) []object {
+	var out []object
+	for _, item := range o.list(key) {
+		if m, ok := item.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// number is an integer; 0 = none.
+func (o object) number(key string) int64 {
+	n, _ := o[key].(json.Number)
+	i, _ := n.Int64()
+	return i
+}
+
+// first is the value of the first key that has one.
+func (o object) first(keys ...string) any {
+	for _, key := range keys {
+		if o[key] != nil {
+			return o[key]
+		}
+	}
+	return nil
+}
+
+// remembered bounds the memory of [seen] for programs that never use an ID again.
+const remembered = 1 << 16
+
+// seen remembers IDs of tool calls by their hashes: a program chooses how long they are.
+type seen struct {
+	seed maphash.Seed
+	ids  map[uint64]bool
+}
+
+// add reports whether the ID is new.
+func (s *seen) add(id string) bool {
+	if s.ids == nil || len(s.ids) >= remembered {
+		s.seed, s.ids = maphash.MakeSeed(), map[uint64]bool{}
+	}
+	key := maphash.String(s.seed, id)
+	if s.ids[key] {
+		return false
+	}
+	s.ids[key] = true
+	return true
+}
