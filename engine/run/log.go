@@ -24,6 +24,8 @@ import (
 type runLog struct {
 	to engine.Progress // nil = nobody
 
+	warnings sync.WaitGroup // that are on their way
+
 	mu     sync.Mutex
 	folder *runs.Folder
 	early  []event.Event
@@ -58,7 +60,8 @@ func (r *runner) makeFolder() error {
 	if err != nil {
 		return unwritable("the folder of the runs", "runs", r.exp.Runs, err)
 	}
-	folder.Warn = func(err error) { r.warn("the log of the run is not complete: %v", err) }
+	// It is called while an event is written, and a warning is an event.
+	folder.Warn = func(err error) { r.log.warnings.Go(func() { r.warn("the log of the run is not complete: %v", err) }) }
 	r.folder, r.result.Folder, r.results.root = folder, folder.Path(), folder.Root()
 	r.log.open(folder)
 	if err := try(folder.Path()); err != nil {
@@ -175,6 +178,7 @@ func (r *runner) closeLog(failure error) error {
 			end.State = "stopped"
 		}
 	}
+	r.log.warnings.Wait()
 	r.report.Send(end)
 	err := r.folder.Close()
 	if errors.Is(err, syscall.ENOSPC) {

@@ -151,7 +151,7 @@ func TestCollectNeverFollowsALinkOut(t *testing.T) {
 		}
 	}
 	w, warnings := openTest(t, space)
-	n, err := gatherOutputs(t.Context(), w.root, testkit.OpenRoot(t, to), w.warn)
+	n, err := gatherOutputs(t.Context(), w.root, everythingIn(testkit.OpenRoot(t, to)), w.warn)
 	if err != nil || n != 1 || len(*warnings) != 1 {
 		t.Fatalf("%d files, %v, %v", n, *warnings, err)
 	}
@@ -166,13 +166,13 @@ func TestCollectNeverFollowsALinkOut(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(space, "outputs")); err == nil {
 		t.Error("collected outputs were not taken away, so the next run would find them")
 	}
-	if n, err := gatherOutputs(t.Context(), w.root, testkit.OpenRoot(t, to), w.warn); n != 0 || err != nil {
+	if n, err := gatherOutputs(t.Context(), w.root, everythingIn(testkit.OpenRoot(t, to)), w.warn); n != 0 || err != nil {
 		t.Errorf("no outputs: %d, %v", n, err)
 	}
 	if err := os.Symlink(secret, filepath.Join(space, "outputs")); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := gatherOutputs(t.Context(), w.root, testkit.OpenRoot(t, to), w.warn); n != 0 || err != nil {
+	if n, err := gatherOutputs(t.Context(), w.root, everythingIn(testkit.OpenRoot(t, to)), w.warn); n != 0 || err != nil {
 		t.Errorf("a link in the folder's place: %d, %v", n, err)
 	}
 	if read(t, secret, "key") != "private" {
@@ -268,10 +268,12 @@ func TestCollectKeepsSeersOwnRecords(t *testing.T) {
 	put(t, "seer's", to, "agent.log")
 	put(t, "the agent's", space, "outputs", "agent.log")
 	w, warnings := openTest(t, space)
-	if n, err := gatherOutputs(t.Context(), w.root, testkit.OpenRoot(t, to), w.warn); n != 1 || err != nil || len(*warnings) != 1 {
+	if n, err := gatherOutputs(t.Context(), w.root, everythingIn(testkit.OpenRoot(t, to)), w.warn); n != 1 || err != nil || len(*warnings) != 1 {
 		t.Fatalf("%d, %v, %v", n, err, *warnings)
 	}
 	if read(t, to, "agent.log") != "seer's" || read(t, to, "agent-agent.log") != "the agent's" {
 		t.Error("the agent's file took the place of Seer's log")
 	}
 }
+
+func everythingIn(root *os.Root) *results { return &results{root: root, files: root} }
