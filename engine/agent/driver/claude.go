@@ -172,6 +172,8 @@ func (p *claude) result(m object) {
 	p.usage(m)
 	reason, why := EndTurn, ""
 	switch subtype := m.text("subtype"); {
+	case p.interrupted:
+		reason = Cancelled
 	case subtype == "error_max_turns":
 		reason, why = MaxTurnRequests, "the limit of turns is reached"
 	case m.flag("is_error") || subtype != "success":

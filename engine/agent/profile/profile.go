@@ -1,30 +1,37 @@
 // Package profile reads how agents are started: a data file for each, of Seer or of the user.
+// docs/agent-profiles.md has the format.
 package profile
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/seer-engine/seer/engine/agent/program"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Profile says how an agent is started and spoken to.
 type Profile struct {
-	Name    string
-	Title   string // for people: Claude Code
-	Program string // name or absolute path of the program
-	Install string // a sentence that says how to get the program
-	Minimum string // oldest version that works; empty = any
-	// VersionArgs has the program print its version, for programs in no package.
-	VersionArgs []string
-	Driver      string   // claude, codex, acp or lines; see package driver
-	API         string   // of the model: anthropic, responses, chat or gemini; empty = it has none that Seer measures
-	Upstream    string   // base URL of the model's API; empty = the user must name one
-	Keys        []string // variables of the environment that may have the user's key, in order
-	Header      string   // that carries the key; empty = by API
-	Model       string   // that is asked for where the experiment names none; empty = the program's own choice
-	File        string   // where it was read; empty = it is Seer's own
-	// has unexported templates
+	Name          string   // of its file
+	Title         string   // for people: Claude Code
+	Program       string   // name or absolute path of the program
+	Install       string   // a sentence that says how to get the program
+	Minimum       string   // oldest version that works; empty = any
+	VersionArgs   []string // have the program print its version, where no package says it
+	Driver        string   // claude, codex, acp or lines; see package driver
+	API           string   // of the model: anthropic, responses, chat or gemini; empty = it has none that Seer measures
+	Upstream      string   // base URL of the model's API; empty = the user must name one
+	Keys          []string // variables of the user's environment that may have the key, in order
+	Header        string   // that carries the key; empty = by API
+	ModelRequired bool     // the program has no model of its own choice
+	File          string   // where it was read; empty = it is Seer's own
+
+	args  []*tmpl
+	env   []*tmpl
+	files []*tmpl
 }
 
 // Server is an MCP server that an agent gets, by standard input and output.
@@ -59,18 +66,82 @@ type Rendered struct {
 	Files map[string]string // path below the home, with slashes → content
 }
 
-// Load finds the profile of a name: NAME.yaml in one of dirs, the first wins, else Seer's own.
-// All mistakes of a file are reported at once, each with file:line.
-func Load(name string, dirs ...string) (*Profile, error) { return nil, errors.ErrUnsupported }
+// Render fills the templates in. It does not change data. The error names the profile's line.
+func (p *Profile) Render(data Data) (Rendered, error) {
+	if p.ModelRequired && data.Model == "" {
+		return Rendered{}, sdk.Errorf(sdk.Invalid, "%s has no model of its own choice; name one in agent.model", p.Title)
+	}
+	out := Rendered{Env: map[string]string{}, Files: map[string]string{}}
+	for _, t := range p.args {
+		text, err := t.render(data)
+		if err != nil {
+			return Rendered{}, err
+		}
+		if text != "" {
+			out.Args = append(out.Args, text)
+		}
+	}
+	for _, t := range p.env {
+		text, err := t.render(data)
+		if err != nil {
+			return Rendered{}, err
+		}
+		if text != "" {
+			out.Env[t.key] = text
+		}
+	}
+	for _, t := range p.files {
+		text, err := t.render(data)
+		if err != nil {
+			return Rendered{}, err
+		}
+		out.Files[t.key] = text
+	}
+	return out, nil
+}
 
-// Names lists the profiles that [Load] finds, sorted.
-func Names(dirs ...string) []string { return nil }
+// Uses reports whether a template has the field of [Data], such as MaxTurns. What no template
+// has, the agent cannot be told.
+func (p *Profile) Uses(field string) bool {
+	for _, list := range [][]*tmpl{p.args, p.env, p.files} {
+		for _, t := range list {
+			if t.uses(field) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
-// Render fills the templates in. It does not change data.
-func (p *Profile) Render(data Data) (Rendered, error) { return Rendered{}, errors.ErrUnsupported }
-
-// Find finds the profile's program and checks its version: too old is an error with the code
-// sdk.Unsupported, absent one with sdk.NotFound, which says how to install it.
+// Find finds the profile's program and its version. An absent program is an error with the code
+// sdk.NotFound, which says how to install it, and one that is too old has sdk.Unsupported.
 func (p *Profile) Find(ctx context.Context, env func(string) string) (program.Program, error) {
-	return program.Program{}, errors.ErrUnsupported
+	found, err := program.Find(ctx, p.Program, env)
+	if err != nil {
+		if sdk.CodeOf(err) == sdk.NotFound && p.Install != "" {
+			return found, sdk.Errorf(sdk.NotFound, "%s: %v. %s", p.Title, err, p.Install)
+		}
+		return found, fmt.Errorf("%s: %w", p.Title, err)
+	}
+	if found.Version == "" && len(p.VersionArgs) > 0 {
+		if found.Version, err = found.AskVersion(ctx, p.VersionArgs...); err != nil && p.Minimum != "" {
+			return found, fmt.Errorf("%s: %w", p.Title, err)
+		}
+	}
+	if p.Minimum != "" && semver.Compare(canonical(found.Version), canonical(p.Minimum)) < 0 {
+		return found, sdk.Errorf(sdk.Unsupported, "%s: %s has version %s, and Seer needs %s or newer. %s",
+			p.Title, found.Path, found.Version, p.Minimum, p.Install)
+	}
+	return found, nil
+}
+
+// canonical has what semver reads; 1.2.3.4 and 2026.1.2 are read as far as they can be.
+func canonical(version string) string {
+	parts := strings.SplitN(version, ".", 4)
+	for i, part := range parts {
+		if trimmed := strings.TrimLeft(part, "0"); trimmed != "" && trimmed[0] >= '0' && trimmed[0] <= '9' {
+			parts[i] = trimmed
+		}
+	}
+	return "v" + strings.Join(parts[:min(len(parts), 3)], ".")
 }

@@ -1,0 +1,159 @@
+package profile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// longestText bounds what one template makes.
+const longestText = 1 << 20
+
+// tmpl is a text of a profile with places for values.
+type tmpl struct {
+	what   string // args[2], env.NAME
+	key    string // of a mapping
+	file   string
+	line   int  // of the text's first line in file
+	block  bool // it has lines of its own, from the one after line
+	parsed *template.Template
+}
+
+var functions = template.FuncMap{
+	"json": func(v any) (string, error) {
+		var out strings.Builder
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		err := enc.Encode(v)
+		return strings.TrimSuffix(out.String(), "\n"), err
+	},
+	"toml": toml,
+	"join": func(sep string, list []string) string { return strings.Join(list, sep) },
+	"mcp":  mcpServers,
+}
+
+// mcpServers are servers as many programs configure them: {NAME: {command, args, env, …}}. more
+// has further fields for each.
+func mcpServers(servers []Server, more ...string) (map[string]map[string]any, error) {
+	out := map[string]map[string]any{}
+	for _, s := range servers {
+		one := map[string]any{}
+		for _, fields := range more {
+			if err := json.Unmarshal([]byte(fields), &one); err != nil {
+				return nil, fmt.Errorf("%q is no JSON object: %w", fields, err)
+			}
+		}
+		one["command"], one["args"] = s.Command, append([]string{}, s.Args...)
+		if len(s.Env) > 0 {
+			one["env"] = s.Env
+		}
+		out[s.Name] = one
+	}
+	return out, nil
+}
+
+// toml writes a text, a list of texts, or a mapping of texts as a TOML value.
+func toml(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return tomlText(v), nil
+	case []string:
+		all := make([]string, len(v))
+		for i, item := range v {
+			all[i] = tomlText(item)
+		}
+		return "[" + strings.Join(all, ", ") + "]", nil
+	case map[string]string:
+		var all []string
+		for _, key := range sortedKeys(v) {
+			all = append(all, tomlText(key)+" = "+tomlText(v[key]))
+		}
+		return "{" + strings.Join(all, ", ") + "}", nil
+	}
+	return "", fmt.Errorf("toml takes a text, a list of texts or a mapping of texts, not %T", v)
+}
+
+// tomlText is a basic string of TOML, which has the escapes of JSON and one more character to
+// escape.
+func tomlText(s string) string {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.Encode(s) //nolint:errcheck // a text is always JSON
+	return strings.ReplaceAll(strings.TrimSuffix(out.String(), "\n"), "\u007f", `\u007f`)
+}
+
+func (t *tmpl) parse(text string) error {
+	var err error
+	t.parsed, err = template.New(t.what).Funcs(functions).Parse(text)
+	return t.located(err)
+}
+
+func (t *tmpl) render(data Data) (string, error) {
+	out := &bounded{}
+	err := t.parsed.Execute(out, data)
+	return out.String(), t.located(err)
+}
+
+var templateLine = regexp.MustCompile(`^template: .*?:(\d+)(?::\d+)?: (?:executing "[^"]*" at )?`)
+
+// located says where in the profile the mistake of a template is.
+func (t *tmpl) located(err error) error {
+	if err == nil {
+		return nil
+	}
+	text, line := err.Error(), t.line
+	if m := templateLine.FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		if n, _ := strconv.Atoi(m[1]); t.block {
+			line += n
+		}
+	}
+	if errors.Is(err, errTooLong) {
+		text = errTooLong.Error()
+	}
+	return &mistake{file: t.file, line: line, text: t.what + ": " + text}
+}
+
+// mistake is a wrong template.
+type mistake struct {
+	file string
+	line int
+	text string
+}
+
+func (m *mistake) Error() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.text) }
+
+// As makes it an error with the code sdk.Invalid.
+func (m *mistake) As(target any) bool {
+	to, ok := target.(**sdk.Error)
+	if ok {
+		*to = sdk.Errorf(sdk.Invalid, "%v", m)
+	}
+	return ok
+}
+
+func (t *tmpl) uses(field string) bool {
+	return strings.Contains(t.parsed.Root.String(), "."+field)
+}
+
+var errTooLong = fmt.Errorf("the text is longer than %d KiB", longestText>>10)
+
+// bounded keeps a template that repeats something from filling the memory.
+type bounded struct{ strings.Builder }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > longestText {
+		return 0, errTooLong
+	}
+	return b.Builder.Write(p)
+}
+
+var _ io.Writer = (*bounded)(nil)
