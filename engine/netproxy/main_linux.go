@@ -171,7 +171,7 @@ func inward(l net.Listener, dial func() (net.Conn, error)) {
 				_ = here.Close() // nobody listens there yet
 				return
 			}
-			join(here, there)
+			Join(here, there)
 		}()
 	}
 }

@@ -112,7 +112,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	join(here, there)
+	Join(here, there)
 }
 
 // reach connects to a listed host. A name is resolved once, and what was checked is
@@ -224,8 +224,8 @@ func (p *Proxy) refuse(address, why string) error {
 
 type halfCloser interface{ CloseWrite() error }
 
-// join leads two connections into each other until both directions have ended.
-func join(a, b net.Conn) {
+// Join leads two connections into each other until both directions have ended.
+func Join(a, b net.Conn) {
 	var wg sync.WaitGroup
 	pipe := func(to, from net.Conn) {
 		if _, err := io.Copy(to, from); err != nil {

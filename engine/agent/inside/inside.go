@@ -1,0 +1,173 @@
+// Package inside is the program at the edge of an agent's confinement, on its inner side. The
+// agent has no network; a port of its loopback leads to a Unix socket that the engine has put into
+// the confinement.
+package inside
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/seer-engine/seer/engine/netproxy"
+)
+
+// Exit codes of [Main] beside those of the command. The last two are those of shells.
+const (
+	ExitFailed      = 70
+	ExitNotRunnable = 126
+	ExitNotFound    = 127
+	exitSignal      = 128 // and the number of the signal that has ended the command
+)
+
+// retryAccept is how long a listener waits for other connections to end when there are too many.
+const retryAccept = 10 * time.Millisecond
+
+// forward leads a port of loopback to a Unix socket.
+type forward struct{ address, socket string }
+
+// Main runs a command until it ends, and forwards its connections meanwhile:
+//
+//	--forward 127.0.0.1:PORT=/path/to.sock … [--] COMMAND ARGUMENT…
+//
+// The command has the standard streams and the environment of this program, which reads none of
+// them, and gets its SIGINT, SIGTERM and SIGHUP. Main returns the exit code for this program: that
+// of the command, or 128 and the number of the signal that has ended it. It is 70 where Main could
+// not do its part, after a line to the standard error.
+func Main(args []string) int {
+	forwards, command, err := parse(args)
+	if err == nil {
+		var code int
+		if code, err = run(forwards, command); err == nil {
+			return code
+		}
+	}
+	fmt.Fprintln(os.Stderr, "seer: "+err.Error())
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist) && errors.As(err, new(*startError)):
+		return ExitNotFound
+	case errors.As(err, new(*startError)):
+		return ExitNotRunnable
+	}
+	return ExitFailed
+}
+
+func parse(args []string) (forwards []forward, command []string, err error) {
+	flags := flag.NewFlagSet("inside", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Func("forward", "", func(text string) error {
+		address, socket, _ := strings.Cut(text, "=")
+		at, err := netip.ParseAddrPort(address)
+		if err != nil || !at.Addr().IsLoopback() || at.Port() == 0 || !filepath.IsAbs(socket) {
+			return errors.New("write 127.0.0.1:PORT=/path/to.sock")
+		}
+		forwards = append(forwards, forward{address, socket})
+		return nil
+	})
+	if err := flags.Parse(args); err != nil {
+		return nil, nil, fmt.Errorf("the arguments are wrong: %w", err)
+	}
+	if flags.NArg() == 0 {
+		return nil, nil, errors.New("the arguments are wrong: there is no command behind them")
+	}
+	return forwards, flags.Args(), nil
+}
+
+// startError says that the command does not start.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return "the command cannot be started: " + e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+func run(forwards []forward, command []string) (int, error) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, f := range forwards {
+		l, err := net.Listen("tcp", f.address)
+		if err != nil {
+			return 0, fmt.Errorf("the port %s in the confinement of the agent cannot be opened: %w; another program there uses it, or loopback is not up", f.address, err)
+		}
+		defer l.Close()
+		work.Go(func() { serve(ctx, l, f.socket, &work) })
+	}
+	return start(command)
+}
+
+// start runs the command to its end.
+func start(command []string) (int, error) {
+	// The command ends when the thread that has started it does, so that one must stay.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdin, os.Stdout, os.Stderr, attributes()
+	if err := cmd.Start(); err != nil {
+		return 0, &startError{err}
+	}
+	ended := make(chan struct{})
+	var passing sync.WaitGroup
+	passing.Go(func() {
+		for {
+			select {
+			case s := <-signals:
+				_ = cmd.Process.Signal(s) // fails only if the command has ended
+			case <-ended:
+				return
+			}
+		}
+	})
+	err := cmd.Wait()
+	close(ended)
+	passing.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return 0, fmt.Errorf("the command cannot be waited for: %w", err)
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return exitSignal + int(status.Signal()), nil
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// serve forwards connections until ctx ends.
+func serve(ctx context.Context, l net.Listener, socket string, work *sync.WaitGroup) {
+	for {
+		conn, err := l.Accept()
+		switch {
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ECONNABORTED):
+			time.Sleep(retryAccept)
+			continue
+		case err != nil: // it is closed
+			return
+		}
+		work.Go(func() { connect(ctx, conn, socket) })
+	}
+}
+
+func connect(ctx context.Context, conn net.Conn, socket string) {
+	defer conn.Close()
+	var d net.Dialer
+	to, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return // the client sees the end of its connection
+	}
+	stop := context.AfterFunc(ctx, func() { _, _ = conn.Close(), to.Close() })
+	defer stop()
+	netproxy.Join(conn, to)
+}

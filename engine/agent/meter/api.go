@@ -1,0 +1,109 @@
+package meter
+
+import (
+	"encoding/json"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// The interfaces, as [event.ModelRequest] names them.
+const (
+	anthropic = "anthropic"
+	responses = "responses"
+	chat      = "chat"
+	gemini    = "gemini"
+)
+
+// endings are the ends of the paths that cost something, with their interfaces.
+var endings = []struct{ path, api string }{
+	{"/messages", anthropic},
+	{"/responses", responses},
+	{"/responses/compact", responses},
+	{"/completions", chat},
+	{"/embeddings", chat},
+	{":generateContent", gemini},
+	{":streamGenerateContent", gemini},
+	{":embedContent", gemini},
+	{":batchEmbedContents", gemini},
+}
+
+// free are the ends of the paths of questions that cost nothing.
+var free = []string{"/count_tokens", ":countTokens", "/responses/input_tokens"}
+
+// route says what a request is: metered ones have an api, and others are passed or refused.
+func route(method, p string) (api string, passed bool) {
+	if !plainPath(p) {
+		return "", false
+	}
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		return "", strings.HasSuffix(p, "/models") || strings.Contains(p, "/models/") && !strings.Contains(p, ":")
+	case http.MethodPost:
+		for _, e := range endings {
+			if strings.HasSuffix(p, e.path) {
+				return e.api, true
+			}
+		}
+		for _, end := range free {
+			if strings.HasSuffix(p, end) {
+				return "", true
+			}
+		}
+	}
+	return "", false
+}
+
+// plainPath reports whether every server understands a path as it stands: one that another server
+// shortens or decodes again could lead from a counted path to another one.
+func plainPath(p string) bool {
+	return strings.HasPrefix(p, "/") && path.Clean(p) == p && !strings.ContainsAny(p, "%\\;")
+}
+
+// modelOfPath is the model that Gemini's paths name.
+func modelOfPath(p string) string {
+	name := path.Base(p)
+	name, _, found := strings.Cut(name, ":")
+	if !found {
+		return ""
+	}
+	return name
+}
+
+// failure is an error of the proxy's own.
+type failure struct {
+	status int
+	// kind of the error: for Anthropic, for OpenAI, for Gemini.
+	anthropic, openAI, gemini string
+}
+
+var (
+	noToken   = failure{http.StatusUnauthorized, "authentication_error", "invalid_api_key", "UNAUTHENTICATED"}
+	noPath    = failure{http.StatusNotFound, "not_found_error", "not_found", "NOT_FOUND"}
+	noAnswer  = failure{http.StatusBadGateway, "api_error", "server_error", "UNAVAILABLE"}
+	noMoney   = failure{http.StatusBadRequest, "invalid_request_error", "budget_spent", "FAILED_PRECONDITION"}
+	noPrice   = failure{http.StatusBadRequest, "invalid_request_error", "price_unknown", "FAILED_PRECONDITION"}
+	cancelled = failure{499, "api_error", "cancelled", "CANCELLED"} // the agent has gone
+)
+
+// send answers in the error format of an interface. Clients of Anthropic and OpenAI do not repeat
+// a request whose answer forbids it.
+func (f failure) send(w http.ResponseWriter, api, message string) {
+	type object = map[string]any
+	var body object
+	switch api {
+	case anthropic:
+		body = object{"type": "error", "error": object{"type": f.anthropic, "message": message}}
+	case gemini:
+		body = object{"error": object{"code": f.status, "message": message, "status": f.gemini}}
+	default:
+		body = object{"error": object{"message": message, "type": "invalid_request_error", "code": f.openAI, "param": nil}}
+	}
+	data, _ := json.Marshal(body) // texts and numbers
+	if f.status != http.StatusBadGateway {
+		w.Header().Set("X-Should-Retry", "false")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.status)
+	_, _ = w.Write(data) // an agent that has gone misses nothing
+}

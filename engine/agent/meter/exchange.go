@@ -1,0 +1,219 @@
+package meter
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/event"
+)
+
+// exchange is a request and its answer.
+type exchange struct {
+	proxy    *Proxy
+	api      string // "" = not counted
+	format   string // of the proxy's own errors
+	begin    time.Time
+	path     string
+	question *question // nil = not read, for it is not counted
+
+	status int // of the answer; 0 = none yet
+	answer *answer
+	err    error // why there is no answer
+}
+
+// meter has the body of a request read while it passes.
+func (x *exchange) meter(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	plain := r.Header.Get("Content-Encoding") == "" || r.Header.Get("Content-Encoding") == "identity"
+	edit := x.api == chat && plain
+	pad := edit && r.ContentLength > 0
+	x.path, x.question = r.URL.Path, newQuestion(r.Body, edit, pad)
+	r.Body = x.question
+	if pad {
+		r.ContentLength += int64(len(wantUsage))
+		r.Header.Del("Content-Length")
+	}
+	if x.proxy.config.Budget > 0 && plain {
+		x.question.peek(maxPeek)
+	}
+	return r
+}
+
+// asked is the model that the request names, as far as it is known.
+func (x *exchange) asked() string {
+	if x.api == gemini {
+		return modelOfPath(x.path)
+	}
+	model, _, _ := x.question.seen()
+	return model
+}
+
+// answered takes the head of the answer.
+func (x *exchange) answered(res *http.Response) error {
+	secrets := x.proxy.secrets
+	for _, values := range res.Header {
+		for i := range values {
+			values[i] = redacted(values[i], secrets)
+		}
+	}
+	x.status = res.StatusCode
+	x.answer = &answer{from: res.Body, redactor: redactor{secrets: secrets}}
+	if x.api != "" {
+		x.answer.stated = newStated(x.api)
+		scan := &events{scan: newScanner(x.answer.stated.found)}
+		x.answer.observe = scan.write
+		if strings.EqualFold(res.Header.Get("Content-Encoding"), "gzip") {
+			x.answer.unzip(scan, secrets)
+		}
+	}
+	res.Body = x.answer
+	return nil
+}
+
+// failed answers where the upstream does not. The agent does not learn where the upstream is.
+func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
+	x.err = err
+	if r.Context().Err() != nil {
+		cancelled.send(w, x.format, "the request was cancelled")
+		return
+	}
+	noAnswer.send(w, x.format, "the language model cannot be reached; the record of the run says why")
+}
+
+// finish counts and reports the request.
+func (x *exchange) finish(ctx context.Context) {
+	r := event.ModelRequest{API: x.api, Model: x.asked(), Status: x.status}
+	var u usage
+	switch _, asked, passed := x.question.seen(); {
+	case x.answer == nil && ctx.Err() != nil && passed:
+		u = usage{input: tokensOf(asked), estimated: true} // the model was already at work
+	case x.answer != nil:
+		x.answer.finish()
+		s := x.answer.stated
+		if s.model != "" {
+			r.Model = s.model
+		}
+		if x.status < 300 && s.problem == "" || s.has[fInput] || s.final {
+			u = s.usage(x.api, asked)
+		}
+	}
+	r.Model = redacted(clipped(r.Model), x.proxy.hidden())
+	r.Error = redacted(x.problem(ctx), x.proxy.hidden())
+	r.Seconds = x.proxy.config.Now().Sub(x.begin).Seconds()
+	x.proxy.ledger.add(r, u, x.asked())
+}
+
+// hidden are the texts that no report has.
+func (p *Proxy) hidden() []string { return append([]string{p.config.Token}, p.secrets...) }
+
+// problem says why the answer is not complete; "" = it is.
+func (x *exchange) problem(ctx context.Context) string {
+	switch {
+	case x.answer == nil && ctx.Err() != nil:
+		return "the agent ended the request before it was answered"
+	case x.answer == nil:
+		return fmt.Sprintf("the language model does not answer: %v", x.err)
+	}
+	said := clipped(x.answer.stated.problem)
+	switch {
+	case x.status >= 300 && said != "":
+		return fmt.Sprintf("the language model answered with status %d: %s", x.status, said)
+	case x.status >= 300:
+		return fmt.Sprintf("the language model answered with status %d", x.status)
+	case said != "":
+		return "the language model ended its answer with an error: " + said
+	case x.answer.complete():
+		return ""
+	case ctx.Err() != nil:
+		return "the agent ended the request in the middle of the answer"
+	case x.answer.err != nil:
+		return fmt.Sprintf("the answer was cut: %v", x.answer.err)
+	}
+	return "the agent took only a part of the answer"
+}
+
+// answer is the body of an answer on its way to the agent.
+type answer struct {
+	from     io.ReadCloser
+	redactor redactor
+	stated   *stated      // nil = not counted
+	observe  func([]byte) // nil = not counted
+	unzipped *unzipper    // nil = not compressed
+	buffer   []byte
+	pending  []byte
+	err      error
+}
+
+// Read implements [io.Reader].
+func (a *answer) Read(p []byte) (int, error) {
+	if a.buffer == nil {
+		a.buffer = make([]byte, bufferSize)
+	}
+	for len(a.pending) == 0 && a.err == nil {
+		n, err := a.from.Read(a.buffer)
+		a.pending = a.redactor.write(a.buffer[:n])
+		if err != nil {
+			a.pending, a.err = append(a.pending, a.redactor.end()...), err
+		}
+		if a.observe != nil {
+			a.observe(a.pending)
+		}
+	}
+	n := copy(p, a.pending)
+	a.pending = a.pending[n:]
+	if len(a.pending) > 0 || a.err == nil {
+		return n, nil
+	}
+	return n, a.err
+}
+
+// Close implements [io.Closer].
+func (a *answer) Close() error { return a.from.Close() }
+
+// complete reports whether the whole answer has been read.
+func (a *answer) complete() bool { return errors.Is(a.err, io.EOF) }
+
+// finish waits until everything that was read is counted.
+func (a *answer) finish() {
+	if a.unzipped != nil {
+		_ = a.unzipped.to.Close()
+		<-a.unzipped.done
+	}
+}
+
+// unzipper reads a compressed answer beside its way to the agent: some servers compress although
+// they were asked not to.
+type unzipper struct {
+	to   *io.PipeWriter
+	done chan struct{}
+}
+
+func (a *answer) unzip(scan *events, secrets []string) {
+	from, to := io.Pipe()
+	u := &unzipper{to: to, done: make(chan struct{})}
+	a.unzipped = u
+	a.observe = func(piece []byte) { _, _ = to.Write(piece) } // until the reader has given up
+	go func() {
+		defer close(u.done)
+		defer from.Close()
+		plain, err := gzip.NewReader(from)
+		if err != nil {
+			return
+		}
+		hidden := redactor{secrets: secrets}
+		buffer := make([]byte, bufferSize)
+		for {
+			n, err := plain.Read(buffer)
+			scan.write(hidden.write(buffer[:n]))
+			if err != nil {
+				return
+			}
+		}
+	}()
+}

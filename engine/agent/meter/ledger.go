@@ -1,0 +1,103 @@
+package meter
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/seer-engine/seer/engine/event"
+)
+
+// Totals is what the requests of a proxy have used so far.
+type Totals struct {
+	Requests                             int64 // that have been passed and counted
+	Refused                              int64 // because the budget was spent, or could not be held
+	Input, Output, CacheRead, CacheWrite int64 // tokens
+	Cost                                 float64
+	Budget                               float64 // of [Config]
+	// Spent says that no further request is passed. Those that were under way are finished and
+	// counted, so Cost may exceed Budget.
+	Spent bool
+	// Unpriced is a model of which a request was counted without its cost; "" = none.
+	Unpriced string
+}
+
+// ledger sums up requests in the order of their ends.
+type ledger struct {
+	prices *Prices
+	report func(event.ModelRequest)
+
+	reporting sync.Mutex // held while report runs, which may ask for the totals
+	mu        sync.Mutex
+	totals    Totals
+}
+
+// admit decides whether a request for a model may be passed; model is "" where it is not known
+// yet. why is for the agent.
+func (l *ledger) admit(model string) (refused *failure, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &l.totals
+	if t.Budget == 0 {
+		return nil, ""
+	}
+	unpriced := t.Unpriced
+	if model != "" {
+		if _, ok := l.prices.Find(model); !ok {
+			unpriced = model
+		}
+	}
+	switch {
+	case t.Spent:
+		refused, why = &noMoney, fmt.Sprintf("the budget of this run is spent: $%.2f of $%.2f; no further request to the language model is passed; end your work", t.Cost, t.Budget)
+	case unpriced != "":
+		refused, why = &noPrice, fmt.Sprintf("the budget of this run cannot be held: no price of the model %q is known; give the run a file of prices that has it, or no budget", clipped(unpriced))
+	default:
+		return nil, ""
+	}
+	t.Refused++
+	return refused, why
+}
+
+// add counts a request, completes and reports it. The price is that of r.Model, or else of asked,
+// the model that the request has named.
+func (l *ledger) add(r event.ModelRequest, u usage, asked string) {
+	l.reporting.Lock()
+	defer l.reporting.Unlock()
+	l.mu.Lock()
+	t := &l.totals
+	price, known := l.prices.Find(r.Model)
+	if !known {
+		price, known = l.prices.Find(asked)
+	}
+	r.Input, r.Output, r.CacheRead, r.CacheWrite = u.input, u.output, u.cacheRead, u.cacheWrite
+	r.Estimated = u.estimated
+	if used := u.input + u.output + u.cacheRead + u.cacheWrite; used > 0 && !known {
+		r.Unpriced, t.Unpriced = true, r.Model
+	}
+	r.Cost = price.cost(u)
+	t.Requests++
+	t.Input, t.Output = t.Input+u.input, t.Output+u.output
+	t.CacheRead, t.CacheWrite = t.CacheRead+u.cacheRead, t.CacheWrite+u.cacheWrite
+	t.Cost += r.Cost
+	t.Spent = t.Budget > 0 && t.Cost >= t.Budget
+	r.Number, r.Total = t.Requests, t.Cost
+	l.mu.Unlock()
+	if l.report != nil {
+		l.report(r)
+	}
+}
+
+func (l *ledger) total() Totals {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.totals
+}
+
+// clipped is a text of a stranger, of a bounded length.
+func clipped(text string) string {
+	const most = 200
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}

@@ -1,0 +1,150 @@
+package meter
+
+import (
+	"strconv"
+	"strings"
+)
+
+// figure is a number of tokens that an answer states.
+type figure int
+
+const (
+	fInput figure = iota
+	fOutput
+	fThoughts // beside fOutput
+	fTools    // of input, beside fInput
+	fCacheRead
+	fCacheWrite
+	fCacheWriteHour // among fCacheWrite
+	figures
+
+	fText    // no number: output of the model, of which the size counts
+	fModel   // no number: the model's name
+	fProblem // no number: why the answer is an error
+	fTotal   // of all tokens: where it is stated, so is the output, unless that is 0
+)
+
+// openAIFields are common to answers of OpenAI's interfaces.
+func openAIFields(more map[string]figure) map[string]figure {
+	more["model"], more["error.message"] = fModel, fProblem
+	return more
+}
+
+// fields are the paths at which the answers of an interface say something. An answer of a stream
+// may have them in "message" or "response".
+var fields = map[string]map[string]figure{
+	anthropic: {
+		"model": fModel, "error.message": fProblem,
+		"usage.input_tokens": fInput, "usage.output_tokens": fOutput,
+		"usage.cache_read_input_tokens": fCacheRead, "usage.cache_creation_input_tokens": fCacheWrite,
+		"usage.cache_creation.ephemeral_1h_input_tokens": fCacheWriteHour,
+		"delta.text": fText, "delta.thinking": fText, "delta.partial_json": fText, "content.text": fText, "content.thinking": fText,
+	},
+	responses: openAIFields(map[string]figure{
+		"usage.input_tokens": fInput, "usage.output_tokens": fOutput, "usage.input_tokens_details.cached_tokens": fCacheRead,
+		"delta": fText, "output.content.text": fText, "output.arguments": fText,
+	}),
+	chat: openAIFields(map[string]figure{
+		"usage.prompt_tokens": fInput, "usage.completion_tokens": fOutput, "usage.prompt_tokens_details.cached_tokens": fCacheRead,
+		"usage.total_tokens":    fTotal,
+		"choices.delta.content": fText, "choices.delta.reasoning_content": fText, "choices.delta.reasoning": fText,
+		"choices.delta.tool_calls.function.arguments": fText,
+		"choices.message.content":                     fText, "choices.message.reasoning_content": fText, "choices.text": fText,
+		"choices.message.tool_calls.function.arguments": fText,
+	}),
+	gemini: {
+		"modelVersion": fModel, "error.message": fProblem,
+		"usageMetadata.promptTokenCount": fInput, "usageMetadata.candidatesTokenCount": fOutput,
+		"usageMetadata.thoughtsTokenCount": fThoughts, "usageMetadata.toolUsePromptTokenCount": fTools,
+		"usageMetadata.cachedContentTokenCount": fCacheRead,
+		"usageMetadata.totalTokenCount":         fTotal,
+		"candidates.content.parts.text":         fText,
+	},
+}
+
+// most bounds a number of tokens, so that sums of what a broken server states do not overflow.
+const most = 1 << 40
+
+// stated is what an answer has said so far.
+type stated struct {
+	fields map[string]figure
+
+	model, problem string
+	tokens         [figures]int64
+	has            [figures]bool
+	final          bool  // the output is that of the whole answer
+	text           int64 // bytes of the model's output
+}
+
+func newStated(api string) *stated { return &stated{fields: fields[api]} }
+
+// found takes a value of the answer. The output that the first event of Anthropic's streams states
+// is not the last word.
+func (s *stated) found(path, value string, size int64) {
+	f, is := s.fields[path]
+	inner := false
+	if !is {
+		for _, outer := range []string{"message.", "response."} {
+			if rest, cut := strings.CutPrefix(path, outer); cut {
+				f, is = s.fields[rest]
+				inner = outer == "message."
+			}
+		}
+	}
+	if !is || value == "null" {
+		return
+	}
+	switch f {
+	case fText:
+		s.text += size
+	case fModel:
+		s.model = value
+	case fProblem:
+		s.problem = value
+	case fTotal:
+		s.final = true
+	default:
+		s.count(f, value)
+		s.final = s.final || f == fOutput && !inner
+	}
+}
+
+// count takes a number. Those of a stream are cumulative, and some servers state zeros at its
+// beginning or end, so the largest counts.
+func (s *stated) count(f figure, value string) {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || n < 0 || n > most {
+		return
+	}
+	s.tokens[f], s.has[f] = max(s.tokens[f], int64(n)), true
+}
+
+// usage is what a request has used.
+type usage struct {
+	input, output, cacheRead, cacheWrite int64
+	cacheWriteHour                       int64 // among cacheWrite: kept for an hour
+	estimated                            bool
+}
+
+// usage is that of an answer. asked are the bytes of the request.
+func (s *stated) usage(api string, asked int64) usage {
+	u := usage{
+		input: s.tokens[fInput] + s.tokens[fTools], output: s.tokens[fOutput] + s.tokens[fThoughts],
+		cacheRead: s.tokens[fCacheRead], cacheWrite: s.tokens[fCacheWrite],
+		cacheWriteHour: min(s.tokens[fCacheWriteHour], s.tokens[fCacheWrite]),
+	}
+	if api != anthropic { // their input has that of the cache in it
+		u.cacheRead = min(u.cacheRead, u.input)
+		u.input -= u.cacheRead
+	}
+	if !s.has[fInput] && !s.has[fCacheRead] {
+		u.input, u.estimated = tokensOf(asked), true
+	}
+	if !s.final {
+		u.output, u.estimated = max(u.output, tokensOf(s.text)), true
+	}
+	return u
+}
+
+// tokensOf estimates the tokens of a text: English has some four bytes in one.
+func tokensOf(bytes int64) int64 { return (bytes + 3) / 4 }
