@@ -6,9 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/agent/profile"
@@ -37,6 +38,14 @@ type Setup struct {
 	Upstream string           // base URL of the language model; empty = Seer measures none
 	Key      string           // for Upstream; empty = none
 	Secrets  map[string]string
+	Servers  map[string]Server // of MCP, those of the experiment
+}
+
+// Server is an MCP server whose program has been found.
+type Server struct {
+	Program program.Program // empty = it is in the agent's folder
+	Argv    []string
+	Env     map[string]string
 }
 
 // Problem is why an agent cannot start.
@@ -51,6 +60,9 @@ func (s Sources) Settle(ctx context.Context, a *experiment.Agent) (Setup, []Prob
 	setup := Setup{Argv: a.Command}
 	var found []Problem
 	setup.Secrets, found = s.secrets(a)
+	var more []Problem
+	setup.Servers, more = s.servers(ctx, a)
+	found = append(found, more...)
 	if !a.Profiled() {
 		return setup, found
 	}
@@ -80,6 +92,35 @@ func (s Sources) secrets(a *experiment.Agent) (map[string]string, []Problem) {
 		values[name] = value
 	}
 	return values, found
+}
+
+// servers finds the programs of the experiment's MCP servers.
+func (s Sources) servers(ctx context.Context, a *experiment.Agent) (map[string]Server, []Problem) {
+	servers := map[string]Server{}
+	var found []Problem
+	for _, name := range slices.Sorted(maps.Keys(a.Servers)) {
+		entry := a.Servers[name]
+		command, _ := entry["command"].(string)
+		server := Server{Argv: []string{command}, Env: map[string]string{}}
+		if filepath.Base(command) == command || filepath.IsAbs(command) {
+			p, err := program.Find(ctx, command, s.Getenv)
+			if err != nil {
+				found = append(found, Problem{"agent.mcp_servers." + name, err.Error(), "install it, or name its path"})
+				continue
+			}
+			server.Program, server.Argv = p, slices.Clone(p.Argv)
+		}
+		args, _ := entry["args"].([]any)
+		for _, arg := range args {
+			server.Argv = append(server.Argv, fmt.Sprint(arg))
+		}
+		env, _ := entry["env"].(map[string]any)
+		for key, value := range env {
+			server.Env[key] = fmt.Sprint(value)
+		}
+		servers[name] = server
+	}
+	return servers, found
 }
 
 func (s Sources) profile(a *experiment.Agent) (*profile.Profile, *Problem) {
@@ -173,32 +214,22 @@ func (s Sources) model(a *experiment.Agent, setup *Setup) *Problem {
 }
 
 // unused finds fields of the experiment that the profile has no use for.
-func unused(p *profile.Profile, a *experiment.Agent) []Problem {
-	plain := profile.Data{ModelURL: "http://127.0.0.1:1", Token: "t", Workspace: "/w", Home: "/h", MCPFile: "/m", PromptFile: "/p"}
-	before, err := p.Render(plain)
-	if err != nil {
-		return []Problem{{"agent.provider", err.Error(), "mend the profile"}}
-	}
-	var found []Problem
+func unused(p *profile.Profile, a *experiment.Agent) (found []Problem) {
 	for _, f := range []struct {
-		name string
-		set  bool
-		fill func(*profile.Data)
+		name, field string
+		set         bool
 	}{
-		{"max_turns", a.MaxTurns > 0, func(d *profile.Data) { d.MaxTurns = 7 }},
-		{"tools", len(a.Tools) > 0, func(d *profile.Data) { d.Tools = []string{"Read"} }},
+		{"max_turns", "MaxTurns", a.MaxTurns > 0}, {"tools", "Tools", len(a.Tools) > 0},
 	} {
-		if !f.set {
-			continue
-		}
-		data := plain
-		f.fill(&data)
-		if with, err := p.Render(data); err == nil && reflect.DeepEqual(before, with) {
+		if f.set && !p.Uses(f.field) {
 			found = append(found, Problem{"agent." + f.name, p.Title + " cannot be told this", "remove it, or use another agent"})
 		}
 	}
 	if a.Budget > 0 && p.API == "" {
 		found = append(found, Problem{"agent.budget", "Seer cannot measure the cost of " + p.Title, "remove it, or write a profile that names its api"})
+	}
+	if p.ModelRequired && a.Model == "" {
+		found = append(found, Problem{"agent.model", p.Title + " has no model of its own choice", "name one"})
 	}
 	return found
 }

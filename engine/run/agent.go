@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
@@ -50,6 +54,15 @@ type agentSetup struct {
 	reached   bool       // the runtime, by insideSocket
 	seen      *sightings // nil = no model is hidden
 	begun     bool       // its log is that of this run
+
+	sources   agent.Sources
+	secrets   map[string]string // that it gets as variables
+	servers   map[string]agent.Server
+	profiled  *profiled // nil = any program
+	edge      []string  // what starts its program, in its own network
+	readOnly  []string  // of this computer, that it sees
+	search    []string  // more for its PATH
+	temporary []string  // folders for as long as it runs
 }
 
 func (a *agentSetup) confined() bool { return a.isolation != isolation.None }
@@ -67,6 +80,9 @@ func (a *agentSetup) prepare(ctx context.Context, e *engine.Engine, exp *experim
 		return fmt.Errorf("agent.isolation: %w", err)
 	}
 	a.isolation, a.warning, a.remedies, a.env = choice.Kind, choice.Warning, choice.Remedies, map[string]string{}
+	if err := a.settle(ctx, e, exp); err != nil {
+		return err
+	}
 	if !a.confined() && exp.Agent.Network == "none" {
 		return &engine.Error{Kind: engine.KindUnsupported, Err: errors.New("the agent cannot be kept off the network without isolation; set agent.network: open, or remove agent.isolation: none")}
 	}
@@ -128,9 +144,13 @@ func (a *agentSetup) seerPath(outside string) string {
 	return insideSeer
 }
 
-func (a *agentSetup) close() {
+func (a *agentSetup) close(r *runner) {
+	a.profiled.close(r)
 	for _, way := range a.relays {
 		way.close()
+	}
+	for _, dir := range a.temporary {
+		_ = os.RemoveAll(dir) // after a failure, the next sweep does
 	}
 }
 
@@ -161,8 +181,44 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 	if err := a.init(ctx, r, log); err != nil {
 		return 0, err
 	}
-	code, err := a.start(ctx, r, log, io.Discard, a.spec(r.exp))
+	code, err := a.main(ctx, r, log, io.Discard)
 	return code, errors.Join(err, a.strip(r))
+}
+
+// main runs the agent itself, no longer than it may.
+func (a *agentSetup) main(ctx context.Context, r *runner, log, failures io.Writer) (int, error) {
+	if limit := r.exp.Agent.Timeout; limit > 0 {
+		late := &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the agent did not end within agent.timeout (%s) and was stopped; its results so far were collected", limit)}
+		bounded, cancel := context.WithTimeoutCause(ctx, limit, late)
+		defer cancel()
+		code, err := a.speak(bounded, r, log, failures)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = late
+		}
+		return code, err
+	}
+	return a.speak(ctx, r, log, failures)
+}
+
+// speak runs the agent's program, and speaks with it where Seer understands it.
+func (a *agentSetup) speak(ctx context.Context, r *runner, log, failures io.Writer) (int, error) {
+	if a.profiled == nil {
+		return a.start(ctx, r, streams{log: log, out: r.opts.Stdout, failures: io.MultiWriter(r.opts.Stderr, failures)}, a.spec(r.exp))
+	}
+	r.report.Send(a.profiled.described(r.exp.Agent))
+	said := &lines{send: func(line string) { r.report.Send(event.AgentErrorOutput{Line: line}) }}
+	defer said.flush()
+	return a.profiled.converse(ctx, r, func(ctx context.Context, in io.Reader, out io.Writer) (int, error) {
+		return a.start(ctx, r, streams{log: log, in: in, out: out, failures: io.MultiWriter(said, failures)}, a.spec(r.exp))
+	})
+}
+
+// streams are where a program's input comes from, and where its output goes.
+type streams struct {
+	log      io.Writer // both outputs, for people
+	in       io.Reader // nil = nothing
+	out      io.Writer
+	failures io.Writer // its standard error
 }
 
 // init runs workspace.init beside the agent, where there is no kernel or interpreter of
@@ -174,7 +230,7 @@ func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
 	spec := a.spec(r.exp)
 	spec.Argv = []string{a.python.Executable, "-c", r.exp.Workspace.Init}
 	var said ending // a traceback; what is printed has another way, and may overtake it
-	code, err := a.start(ctx, r, log, &said, spec)
+	code, err := a.start(ctx, r, streams{log: log, out: r.opts.Stdout, failures: io.MultiWriter(r.opts.Stderr, &said)}, spec)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("workspace.init ended with exit code %d; its output is above", code)
 		err = &engine.Error{Kind: engine.KindConfig, Err: r.exp.ExplainBeside(err, said.String(), a.python.Executable)}
@@ -182,9 +238,8 @@ func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
 	return err
 }
 
-// start runs a program in the agent's place to its end. What it says of errors goes to
-// failures, too.
-func (a *agentSetup) start(ctx context.Context, r *runner, log, failures io.Writer, spec isolation.Spec) (int, error) {
+// start runs a program in the agent's place to its end.
+func (a *agentSetup) start(ctx context.Context, r *runner, to streams, spec isolation.Spec) (int, error) {
 	p := place{kind: a.isolation, grace: r.opts.Grace}
 	if a.isolation == isolation.GVisor {
 		dir, err := r.engine.RunDirs().Agent()
@@ -203,21 +258,21 @@ func (a *agentSetup) start(ctx context.Context, r *runner, log, failures io.Writ
 		return 0, err
 	}
 	defer isolation.Release(cmd)
-	kept, keptErrors := sanitize.NewWriter(log), sanitize.NewWriter(log) // for cat
-	defer func() { _ = errors.Join(kept.Flush(), keptErrors.Flush()) }() // the log itself says what it lacks
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, kept), io.MultiWriter(r.opts.Stderr, keptErrors, failures)
+	kept, keptErrors := sanitize.NewWriter(to.log), sanitize.NewWriter(to.log) // for cat
+	defer func() { _ = errors.Join(kept.Flush(), keptErrors.Flush()) }()       // the log itself says what it lacks
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = to.in, io.MultiWriter(to.out, kept), io.MultiWriter(to.failures, keptErrors)
 	cmd.WaitDelay = 2 * time.Second // for a grandchild that keeps the output open
 	return p.await(ctx, cmd)
 }
 
 func (a *agentSetup) spec(exp *experiment.Experiment) isolation.Spec {
 	spec := isolation.Spec{
-		Argv: exp.Agent.Command, Dir: a.workspace, Env: a.variables(exp),
+		Argv: a.argv(exp), Dir: a.workspace, Env: a.variables(exp),
 		Network: exp.Agent.Network == "open", Hostname: "agent", DieWithParent: true,
 	}
 	if a.confined() {
 		spec.Mounts = append([]sdk.Mount{{Source: exp.Workspace.Dir, Target: a.workspace, Writable: true}}, a.mounts...)
-		spec.ReadOnly, spec.Places, spec.HostSockets = a.python.Paths, a.places, true
+		spec.ReadOnly, spec.Places, spec.HostSockets = slices.Concat(a.python.Paths, a.readOnly), a.places, true
 		spec.Nested, spec.TmpfsSize = exp.Agent.Nested, a.limits.Memory/4
 	}
 	return spec
@@ -225,13 +280,9 @@ func (a *agentSetup) spec(exp *experiment.Experiment) isolation.Spec {
 
 // variables is the agent's whole environment.
 func (a *agentSetup) variables(exp *experiment.Experiment) map[string]string {
-	home := isolation.Home
-	if !a.confined() {
-		home = a.workspace
-	}
 	env := map[string]string{
-		"PATH":             a.python.SearchPath(),
-		"HOME":             home,
+		"PATH":             strings.Join(append([]string{a.python.SearchPath()}, a.search...), ":"),
+		"HOME":             a.home(),
 		"LANG":             "C.UTF-8",
 		"PYTHONPATH":       a.workspace,
 		"PYTHONUNBUFFERED": "1",
@@ -239,11 +290,12 @@ func (a *agentSetup) variables(exp *experiment.Experiment) map[string]string {
 		"SEER_MCP_CONFIG":  filepath.Join(a.workspace, mcpName),
 		"SEER_OUTPUTS":     filepath.Join(a.workspace, outputsName),
 	}
-	for name, value := range a.env {
-		env[name] = value
+	all := []map[string]string{a.env, a.secrets, exp.Agent.Env}
+	if a.profiled != nil {
+		all = append([]map[string]string{a.profiled.env}, all...)
 	}
-	for name, value := range exp.Agent.Env {
-		env[name] = value
+	for _, some := range all {
+		maps.Copy(env, some)
 	}
 	if !a.confined() {
 		env[runMark] = strings.TrimPrefix(a.mark, runMark+"=")

@@ -79,7 +79,7 @@ func (r *runner) runAgent(ctx context.Context) (int, error) {
 	failures := &lines{send: func(line string) { r.report.Send(event.AgentErrorOutput{Line: line}) }}
 	r.opts.Stdout, r.opts.Stderr = out, failures
 	r.report.Send(a.started(r.exp.Agent))
-	code, err := a.start(ctx, r, io.Discard, io.Discard, a.spec(r.exp))
+	code, err := a.main(ctx, r, io.Discard, io.Discard)
 	out.flush()
 	failures.flush()
 	if err == nil {

@@ -59,9 +59,11 @@ func copyFile(t *testing.T, from, to string) {
 func ranOnce(t *testing.T) (*engine.Engine, *experiment.Experiment) {
 	t.Helper()
 	e, exp := setup(t, "import tools; print(tools.twice(4))", "")
-	if result, err := run.Run(t.Context(), e, exp, run.Options{}); err != nil || result.ExitCode != 0 {
+	result, err := run.Run(t.Context(), e, exp, run.Options{})
+	if err != nil || result.ExitCode != 0 {
 		t.Fatal(result, err)
 	}
+	exp.Outputs = result.Folder // where its record is
 	return e, exp
 }
 

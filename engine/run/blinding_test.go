@@ -91,7 +91,7 @@ open(out + "/notes.b64", "wb").write(base64.b64encode(said.encode()))
 	var recorded struct {
 		HiddenNames []run.HiddenName `json:"hidden_names"`
 	}
-	data, err := os.ReadFile(filepath.Join(result.Outputs, "run.json"))
+	data, err := os.ReadFile(filepath.Join(result.Folder, "run.json"))
 	if err == nil {
 		err = json.Unmarshal(data, &recorded)
 	}

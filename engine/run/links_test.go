@@ -15,15 +15,7 @@ import (
 func TestAttacksByLinks(t *testing.T) {
 	const want = "the user's file is as before"
 	attack.Run(t, []attack.Row{
-		{Name: "outputs-agent-log-is-link", Isolation: "bubblewrap", Want: want, Try: func(t *testing.T, defended bool) error {
-			return linked(t, "agent.log", os.Symlink, defended)
-		}},
-		{Name: "outputs-agent-log-is-hard-link", Isolation: "bubblewrap", Want: want, Try: func(t *testing.T, defended bool) error {
-			return linked(t, "agent.log", os.Link, defended)
-		}},
-		{Name: "outputs-run-json-is-link", Isolation: "bubblewrap", Want: want, Try: func(t *testing.T, defended bool) error {
-			return linked(t, "run.json", os.Symlink, defended)
-		}},
+		{Name: "runs-folder-is-link", Isolation: "bubblewrap", Want: "link", Try: runsFolder},
 		{Name: "replay-agent-log-is-link", Isolation: "bubblewrap", Want: want, Try: func(t *testing.T, defended bool) error {
 			return replayLinked(t, os.Symlink, defended)
 		}},
@@ -61,19 +53,24 @@ func written(t *testing.T, mine, result string) error {
 	return errors.New("the user's file is as before")
 }
 
-// linked runs a confined agent whose outputs folder has a link of that name.
-func linked(t *testing.T, name string, link func(old, new string) error, defended bool) error {
-	t.Helper()
+// runsFolder runs an experiment whose folder of runs leads to one of the user's.
+func runsFolder(t *testing.T, defended bool) error {
 	e, exp := setup(t, "print('touch evil')", "")
-	mine := usersFile(t, exp.Outputs, name, link)
-	o := run.Options{}
-	if !defended {
-		o = run.Through(o)
+	to := t.TempDir()
+	if err := os.Symlink(to, exp.Runs); err != nil {
+		t.Fatal(err)
 	}
-	if result, err := run.Run(t.Context(), e, exp, o); err != nil || result.ExitCode != 0 {
+	if !defended {
+		exp.Runs = to
+	}
+	if result, err := run.Run(t.Context(), e, exp, run.Options{}); err != nil || result.ExitCode != 0 {
 		return fmt.Errorf("%+v: %w", result, err)
 	}
-	return written(t, mine, filepath.Join(exp.Outputs, name))
+	logs, err := filepath.Glob(filepath.Join(to, "*", "agent.log"))
+	if err != nil || len(logs) == 0 {
+		return fmt.Errorf("%q, %w", logs, err)
+	}
+	return nil
 }
 
 // replayFolder replays a record whose folder of results leads to one of the user's, where
@@ -95,7 +92,7 @@ func replayFolder(t *testing.T, defended bool) error {
 	return err
 }
 
-// replayLinked is linked for a replay.
+// replayLinked replays a record whose folder of results has a link in the place of the log.
 func replayLinked(t *testing.T, link func(old, new string) error, defended bool) error {
 	t.Helper()
 	e, own := ranOnce(t)
@@ -111,16 +108,16 @@ func replayLinked(t *testing.T, link func(old, new string) error, defended bool)
 	return written(t, mine, filepath.Join(to, "agent.log"))
 }
 
-// TestOutputsThatAreInTheWay: what cannot give way is said before anything starts.
-func TestOutputsThatAreInTheWay(t *testing.T) {
+// TestResultsThatAreInTheWay: what cannot give way is said before anything starts.
+func TestResultsThatAreInTheWay(t *testing.T) {
 	for name, fill := range map[string]func(path string) error{
-		"agent.log": func(path string) error { return os.Mkdir(path, 0o755) },
-		"run.json":  func(path string) error { return os.Mkdir(path, 0o755) },
-		"record":    func(path string) error { return os.Symlink(t.TempDir(), path) },
+		"runs":    func(path string) error { return os.WriteFile(path, nil, 0o644) },
+		"results": func(path string) error { return os.WriteFile(path, nil, 0o644) },
 	} {
 		e, exp := setup(t, "print('ran')", "")
-		path := filepath.Join(exp.Outputs, name)
-		if err := errors.Join(os.MkdirAll(exp.Outputs, 0o755), fill(path)); err != nil {
+		exp.Outputs = filepath.Join(filepath.Dir(exp.File), "results")
+		path := filepath.Join(filepath.Dir(exp.File), name)
+		if err := fill(path); err != nil {
 			t.Fatal(err)
 		}
 		result, err := run.Run(t.Context(), e, exp, run.Options{})

@@ -46,7 +46,7 @@ func TestAgentLeavesNothingThatIsObeyed(t *testing.T) {
 	if err != nil || result.ExitCode != 0 {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	for _, dir := range []string{exp.Workspace.Dir, exp.Outputs} {
+	for _, dir := range []string{exp.Workspace.Dir, result.Outputs} {
 		got := files(t, dir)
 		if !slices.Contains(got, ".git.collected/config") || !slices.Contains(got, ".envrc.collected") {
 			t.Errorf("%s has %q", dir, got)

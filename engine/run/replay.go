@@ -28,7 +28,8 @@ import (
 
 // Replay runs the experiment's agent once more, and answers its calls from the record
 // of a run: no machine, no model. A call that the run did not make fails; see
-// [record.Player]. Of the experiment, only serve, workspace, agent and outputs count.
+// [record.Player]. Of the experiment, only serve, workspace, agent and outputs count; without
+// outputs, the results are in replay beside the record.
 func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, folder *record.Folder, o Options) (Result, error) {
 	if exp.Agent == nil {
 		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s has no agent to run again", exp.Name)}
@@ -36,6 +37,11 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 	if exp.Sandbox.Whole() {
 		return Result{}, &engine.Error{Kind: engine.KindUnsupported, Err: remedy.For(fmt.Errorf("%s has execution_mode %s: only calls are recorded, and its agent used the whole sandbox; run it again",
 			exp.Name, exp.Sandbox.ExecutionMode), remedy.Remedy{Action: remedy.RunExperiment})}
+	}
+	if exp.Outputs == "" {
+		own := *exp // the caller's stays as it is
+		own.Outputs = filepath.Join(filepath.Dir(folder.Dir()), "replay")
+		exp = &own
 	}
 	r := newRunner(e, exp, o)
 	if err := r.linked(); err != nil {

@@ -267,7 +267,8 @@ func (r *runner) fill(ctx context.Context) error {
 	if err := r.agent.reach(r.engine, r.id, r.services); err != nil {
 		return err
 	}
-	all := gathered{prompt: r.exp.Agent.Prompt, servers: map[string]sdk.MCPServer{}, env: r.agent.env}
+	all := gathered{prompt: r.exp.Agent.Text(), servers: map[string]sdk.MCPServer{}, env: r.agent.env}
+	r.agent.addServers(&all)
 	if err := r.session(ctx, &all); err != nil {
 		return err
 	}
@@ -281,6 +282,9 @@ func (r *runner) fill(ctx context.Context) error {
 		}
 	}
 	if err := r.texts(ctx, all.prompt, all.servers); err != nil {
+		return err
+	}
+	if err := r.agent.furnish(r, all.prompt, all.servers); err != nil {
 		return err
 	}
 	return r.searchView(ctx)
@@ -363,7 +367,7 @@ func (r *runner) cleanup(stop context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), cleanupTimeout)
 	defer cancel()
 	var errs []error
-	r.agent.close()
+	r.agent.close(r)
 	stopped := stop.Err() != nil
 	r.reportNames(context.WithoutCancel(ctx))
 	if r.space != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/run"
+	"github.com/seer-engine/seer/engine/runs"
 	"github.com/seer-engine/seer/internal/testengine"
 	"github.com/seer-engine/seer/internal/testkit"
 )
@@ -73,10 +74,12 @@ func runTwice(t *testing.T, kind string) {
 	e, exp := setup(t, goodAgent, "")
 	exp.Agent.Isolation = kind
 	var stdout, stderr bytes.Buffer
+	var result run.Result
 	for range 2 { // the second finds what the first has left
 		stdout.Reset()
 		stderr.Reset()
-		result, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &stdout, Stderr: &stderr})
+		var err error
+		result, err = run.Run(t.Context(), e, exp, run.Options{Stdout: &stdout, Stderr: &stderr})
 		if err != nil || result.ExitCode != 0 || result.Files != 1 {
 			t.Fatalf("%+v, %v, %s", result, err, &stderr)
 		}
@@ -84,15 +87,15 @@ func runTwice(t *testing.T, kind string) {
 	if stdout.String() != "to stdout\n" || stderr.String() != "to stderr\n" {
 		t.Errorf("stdout %q, stderr %q", &stdout, &stderr)
 	}
-	if got, err := os.ReadFile(filepath.Join(exp.Outputs, "é result.txt")); string(got) != "42!" {
+	if got, err := os.ReadFile(filepath.Join(result.Outputs, "é result.txt")); string(got) != "42!" {
 		t.Errorf("result: %q, %v", got, err)
 	}
-	outside := slices.DeleteFunc(files(t, exp.Outputs), func(name string) bool { return strings.HasPrefix(name, "record/") })
-	if !slices.Equal(outside, []string{"agent.log", "run.json", "é result.txt"}) {
-		t.Errorf("outputs: %v", outside)
+	outside := slices.DeleteFunc(files(t, result.Folder), func(name string) bool { return strings.HasPrefix(name, "record/") })
+	if !slices.Equal(outside, []string{"agent.log", "events.jsonl", "experiment.yaml", "outputs/é result.txt", "prompt.md", "resolved.json", "run.json"}) {
+		t.Errorf("the folder of the run: %v", outside)
 	}
-	// The second run's record has replaced the first's.
-	if calls, err := os.ReadFile(filepath.Join(exp.Outputs, "record", "calls.jsonl")); err != nil || bytes.Count(calls, []byte("\n")) != 1 || !bytes.Contains(calls, []byte(`"twice"`)) {
+	// The second run has a record of its own.
+	if calls, err := os.ReadFile(filepath.Join(result.Folder, "record", "calls.jsonl")); err != nil || bytes.Count(calls, []byte("\n")) != 1 || !bytes.Contains(calls, []byte(`"twice"`)) {
 		t.Errorf("recorded: %s, %v", calls, err)
 	}
 	// What leads to the sandbox is gone with it; the user's files stay.
@@ -103,7 +106,7 @@ func runTwice(t *testing.T, kind string) {
 		Services []struct{ Name, CodeHash string }
 		ExitCode int `json:"exit_code"`
 	}
-	data, _ := os.ReadFile(filepath.Join(exp.Outputs, "run.json"))
+	data, _ := os.ReadFile(filepath.Join(result.Folder, "run.json"))
 	if err := json.Unmarshal(data, &record); err != nil || len(record.Services) != 1 {
 		t.Errorf("run.json: %s", data)
 	}
@@ -169,43 +172,46 @@ func runStopsWhenItIsTold(t *testing.T, kind string) {
 	}
 }
 
-// TestRunJSONIsOfTheSameRun: a run that is killed leaves no exit code of an earlier one, and
-// one that is stopped has none.
-func TestRunJSONIsOfTheSameRun(t *testing.T) {
+// TestLogOfARun: the log says how each run has ended; one that is under way has no end and no
+// run.json.
+func TestLogOfARun(t *testing.T) {
 	e, exp := setup(t, "import os, sys, time\nfirst = not os.path.exists('second')\nopen('second', 'w')\nprint('ready', first, flush=True)\nif first: sys.exit(7)\ntime.sleep(1000)\n", "")
-	read := func() (told struct {
-		ExitCode *int `json:"exit_code"`
-		Error    string
-	}) {
-		data, err := os.ReadFile(filepath.Join(exp.Outputs, "run.json"))
-		if err == nil {
-			err = json.Unmarshal(data, &told)
-		}
-		if err != nil {
-			told.Error = err.Error()
-		}
-		return told
-	}
-	if _, err := run.Run(t.Context(), e, exp, run.Options{}); err != nil {
+	first, err := run.Run(t.Context(), e, exp, run.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := read(); got.ExitCode == nil || *got.ExitCode != 7 || got.Error != "" {
+	if got := opened(t, first.Folder); got.ExitCode == nil || *got.ExitCode != 7 || got.State != runs.Finished || got.ID != first.Run {
 		t.Errorf("the first run: %+v", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	during := func() { // as a kill would leave it
-		if got := read(); got.ExitCode != nil {
-			t.Errorf("while the second agent runs, the exit code is %d", *got.ExitCode)
+		folder := filepath.Join(exp.Runs, "latest")
+		if got := opened(t, folder); got.ExitCode != nil || got.State != runs.Running {
+			t.Errorf("while the second agent runs: %+v", got)
+		}
+		if _, err := os.Stat(filepath.Join(folder, "run.json")); err == nil {
+			t.Error("while the second agent runs, there is a run.json")
 		}
 		cancel()
 	}
-	if _, err := run.Run(ctx, e, exp, run.Options{Stdout: onText{"ready", during}}); engine.KindOf(err) != engine.KindCancelled {
-		t.Errorf("err = %v", err)
+	second, err := run.Run(ctx, e, exp, run.Options{Stdout: onText{"ready", during}})
+	if engine.KindOf(err) != engine.KindCancelled || second.Folder == first.Folder {
+		t.Errorf("%+v, %v", second, err)
 	}
-	if got := read(); got.ExitCode != nil || !strings.Contains(got.Error, "the run was stopped") {
+	if got := opened(t, second.Folder); got.ExitCode != nil || got.State != runs.Stopped {
 		t.Errorf("the run that was stopped: %+v", got)
 	}
+}
+
+func opened(t *testing.T, folder string) runs.Summary {
+	t.Helper()
+	r, err := runs.Open(folder)
+	if err != nil {
+		t.Error(err)
+		return runs.Summary{}
+	}
+	return r.Summary
 }
 
 // onText calls then when what it is given holds text.

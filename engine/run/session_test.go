@@ -75,7 +75,7 @@ func TestPromptHasLibraries(t *testing.T) {
 	}
 	result, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out})
 	told("scoped", err)
-	folder, err := record.Open(filepath.Join(result.Outputs, "record"))
+	folder, err := record.Open(filepath.Join(result.Folder, "record"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (r *runner) searchView(ctx context.Context) error {
 		return nil
 	}
 	view := engine.AgentView{Folder: r.exp.Workspace.Dir, Texts: map[string]string{
-		"its command": strings.Join(r.exp.Agent.Command, "\n"), "its variables": namesearch.Variables(r.agent.variables(r.exp)),
+		"its command": strings.Join(r.agent.argv(r.exp), "\n"), "its variables": namesearch.Variables(r.agent.variables(r.exp)),
 		// The list of mounts shows it.
 		"the path of its folder": r.exp.Workspace.Dir + "\n" + trust.Real(r.exp.Workspace.Dir),
 	}}

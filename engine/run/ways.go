@@ -47,7 +47,7 @@ func (r *runner) openWays(sandboxes []*engine.Sandbox) (*ways, error) {
 }
 
 func (w *ways) close() {
-	w.runner.agent.close()
+	w.runner.agent.close(w.runner)
 	_ = os.RemoveAll(w.dir) // after a failure, the next sweep does
 }
 

@@ -75,7 +75,9 @@ func startReal(t *testing.T, bin, name, script string, interrupt bool) realRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := func(key string) string { return map[string]string{"PATH": bin + ":/usr/bin:/bin", "HOME": t.TempDir()}[key] }
+	env := func(key string) string {
+		return map[string]string{"PATH": bin + ":/usr/bin:/bin", "HOME": t.TempDir()}[key]
+	}
 	found, err := p.Find(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)

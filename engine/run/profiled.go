@@ -1,0 +1,297 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/agent"
+	"github.com/seer-engine/seer/engine/agent/driver"
+	"github.com/seer-engine/seer/engine/agent/meter"
+	"github.com/seer-engine/seer/engine/agent/profile"
+	"github.com/seer-engine/seer/engine/agent/program"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const (
+	// insideModel is the agent's way to its language model.
+	insideModel = "/run/seer/model.sock"
+	// insideModelAddress is where its program finds it: an address of its private loopback.
+	insideModelAddress = "127.0.0.1:8377"
+)
+
+// lingering is how long a program may go on after its turn has ended.
+const lingering = 10 * time.Second
+
+// profiled is an agent whose program Seer knows how to start and understands.
+type profiled struct {
+	setup   agent.Setup
+	args    []string
+	env     map[string]string
+	task    driver.Task
+	home    string // private; empty = not made yet
+	outcome driver.Outcome
+
+	proxy *meter.Proxy // nil = Seer measures no language model
+	stop  func()       // ends the proxy
+}
+
+// settle finds what the agent needs of this computer.
+func (a *agentSetup) settle(ctx context.Context, e *engine.Engine, exp *experiment.Experiment) error {
+	sources, err := e.Agents(exp)
+	if err != nil {
+		return err
+	}
+	setup, problems := sources.Settle(ctx, exp.Agent)
+	var errs experiment.Errors
+	for _, p := range problems {
+		errs = append(errs, exp.Errorf(p.Field, p.Message, p.Hint))
+	}
+	if len(errs) > 0 {
+		return &engine.Error{Kind: engine.KindConfig, Err: errs}
+	}
+	a.secrets, a.servers, a.sources = setup.Secrets, setup.Servers, sources
+	if setup.Profile != nil {
+		a.profiled = &profiled{setup: setup, stop: func() {}}
+	}
+	return nil
+}
+
+// furnish makes the agent's private home and its way to its language model, when its prompt and
+// its MCP servers are known.
+func (a *agentSetup) furnish(r *runner, prompt string, servers map[string]sdk.MCPServer) (err error) {
+	p := a.profiled
+	if p == nil {
+		return nil
+	}
+	if p.home, err = r.engine.RunDirs().Agent(); err != nil {
+		return err
+	}
+	a.show(p.setup.Program)
+	token := protocol.NewToken()
+	address, err := p.openModel(a, r, token)
+	if err != nil {
+		return err
+	}
+	agent := r.exp.Agent
+	data := profile.Data{
+		Model: agent.Model, ModelURL: address, Upstream: p.setup.Upstream, Token: token, MCPFile: filepath.Join(a.workspace, mcpName),
+		Prompt: prompt, PromptFile: filepath.Join(a.workspace, promptName), Workspace: a.workspace, Home: a.home(),
+		MaxTurns: agent.MaxTurns, Tools: agent.Tools, AsRoot: !a.confined() && os.Geteuid() == 0,
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		s := servers[name]
+		data.Servers = append(data.Servers, profile.Server{Name: name, Command: s.Command, Args: s.Args, Env: s.Env})
+	}
+	rendered, err := p.setup.Profile.Render(data)
+	if err != nil {
+		return &engine.Error{Kind: engine.KindConfig, Err: err}
+	}
+	p.args, p.env = slices.Concat(rendered.Args, agent.Args), rendered.Env
+	p.task = driver.Task{Prompt: prompt, Dir: a.workspace, Servers: data.Servers, Model: agent.Model}
+	a.mounts = append(a.mounts, sdk.Mount{Source: p.home, Target: isolation.Home, Writable: true})
+	return writeFiles(p.home, rendered.Files)
+}
+
+// addServers adds the MCP servers of the experiment, and shows their programs to the agent.
+func (a *agentSetup) addServers(all *gathered) {
+	for name, s := range a.servers {
+		a.show(s.Program)
+		for _, word := range absolute(s.Argv) {
+			if _, err := os.Stat(word); err == nil && a.confined() {
+				a.mounts = append(a.mounts, sdk.Mount{Source: word, Target: word})
+			}
+		}
+		all.servers[name] = sdk.MCPServer{Command: s.Argv[0], Args: s.Argv[1:], Env: s.Env}
+	}
+}
+
+// show makes a program visible for the agent.
+func (a *agentSetup) show(p program.Program) {
+	a.readOnly = append(a.readOnly, p.ReadOnly...)
+	if p.Search != "" {
+		a.search = append(a.search, p.Search)
+	}
+}
+
+// home is the agent's private home, as it sees it.
+func (a *agentSetup) home() string {
+	if p := a.profiled; p != nil && !a.confined() {
+		return p.home
+	}
+	if !a.confined() {
+		return a.workspace
+	}
+	return isolation.Home
+}
+
+func writeFiles(dir string, files map[string]string) error {
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openModel starts the proxy to the agent's language model, and returns its address for the agent.
+func (p *profiled) openModel(a *agentSetup, r *runner, token string) (address string, err error) {
+	if p.setup.Upstream == "" {
+		return "", nil
+	}
+	prices, err := meter.ReadPrices(existing(a.sources.Prices)...)
+	if err != nil {
+		return "", &engine.Error{Kind: engine.KindConfig, Err: err}
+	}
+	spent := sync.OnceFunc(func() {
+		t := p.proxy.Total()
+		r.report.Send(event.AgentBudgetSpent{Budget: t.Budget, Total: t.Cost})
+	})
+	p.proxy, err = meter.New(meter.Config{
+		API: p.setup.Profile.API, Upstream: p.setup.Upstream, Key: p.setup.Key, Header: p.setup.Profile.Header, Token: token,
+		Budget: r.exp.Agent.Budget, Prices: prices,
+		Report: func(m event.ModelRequest) {
+			r.report.Send(m)
+			if p.proxy.Total().Spent {
+				spent()
+			}
+		},
+	})
+	if err != nil {
+		return "", &engine.Error{Kind: engine.KindConfig, Err: err}
+	}
+	l, address, err := p.listen(a, r)
+	if err != nil {
+		return "", fmt.Errorf("make the agent's way to its language model: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := meter.Serve(ctx, l, p.proxy); err != nil {
+			r.warn("the agent cannot reach its language model any more: %v", err)
+		}
+	})
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		serving.Wait()
+		r.result.ModelCost = p.proxy.Total().Cost
+	})
+	return address, nil
+}
+
+// listen opens what the proxy is reached by: a socket that leads into the agent's own network, or
+// a port where it shares this computer's.
+func (p *profiled) listen(a *agentSetup, r *runner) (net.Listener, string, error) {
+	if !a.confined() || r.exp.Agent.Network == "open" {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, "", err
+		}
+		return l, "http://" + l.Addr().String(), nil
+	}
+	dir, err := r.engine.RunDirs().Replay() // with a short path
+	if err != nil {
+		return nil, "", err
+	}
+	a.temporary = append(a.temporary, dir)
+	socket := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, "", err
+	}
+	a.mounts = append(a.mounts, sdk.Mount{Source: socket, Target: insideModel, Writable: true})
+	a.edge = []string{a.seerPath(r.opts.Seer), "agent", "inside", "--forward", insideModelAddress + "=" + insideModel, "--"}
+	return l, "http://" + insideModelAddress, nil
+}
+
+// existing are the files that are there.
+func existing(files []string) (there []string) {
+	for _, f := range files {
+		if _, err := os.Stat(f); err == nil {
+			there = append(there, f)
+		}
+	}
+	return there
+}
+
+// argv is what runs in the agent's place.
+func (a *agentSetup) argv(exp *experiment.Experiment) []string {
+	p := a.profiled
+	if p == nil {
+		return slices.Concat(exp.Agent.Command, exp.Agent.Args)
+	}
+	return slices.Concat(a.edge, p.setup.Argv, p.args)
+}
+
+// described names the program in the log.
+func (p *profiled) described(agent *experiment.Agent) event.AgentProgram {
+	found := p.setup.Program
+	path := found.Path
+	if path == "" {
+		path = strings.Join(agent.Command, " ")
+	}
+	return event.AgentProgram{Provider: agent.Provider, Path: path, Version: found.Version, SHA256: found.SHA256, Model: agent.Model}
+}
+
+// converse speaks with the agent's program while run runs it. What the program prints also goes
+// to log.
+func (p *profiled) converse(ctx context.Context, r *runner, run func(ctx context.Context, stdin io.Reader, stdout io.Writer) (int, error)) (int, error) {
+	living, end := context.WithCancel(ctx)
+	defer end()
+	fromAgent, printed := io.Pipe()
+	stdin, toAgent, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	task := p.task
+	task.Ended = func() { time.AfterFunc(lingering, end) }
+	var talking sync.WaitGroup
+	var wrong error
+	talking.Go(func() {
+		defer fromAgent.Close()
+		p.outcome, wrong = driver.Run(ctx, p.setup.Profile.Driver, toAgent, fromAgent, task, func(u driver.Update) {
+			r.report.Send(event.AgentUpdate{Update: u.Update, Native: u.Native})
+		})
+	})
+	code, err := run(living, stdin, printed)
+	_ = printed.Close()
+	talking.Wait()
+	_ = errors.Join(stdin.Close(), toAgent.Close()) // perhaps closed before
+	if ctx.Err() == nil && living.Err() != nil && errors.Is(err, context.Canceled) {
+		code, err = 0, nil // it had ended its turn, and only its program went on
+	}
+	r.report.Send(event.AgentTurnEnded{Reason: p.outcome.Reason, Error: p.outcome.Error})
+	if code == 0 && p.outcome.Reason == driver.Failed {
+		code = 1 // some programs end well after they have failed
+	}
+	return code, errors.Join(err, wrong)
+}
+
+// close ends the way to the language model and removes the home.
+func (p *profiled) close(r *runner) {
+	if p == nil {
+		return
+	}
+	p.stop()
+	if p.home != "" {
+		_ = r.engine.RunDirs().RemoveAgent(p.home) // after a failure, a later run does
+	}
+}
