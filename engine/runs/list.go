@@ -93,7 +93,7 @@ func isRun(dir string) bool {
 // or the name of its folder, or "latest", which is the newest of all roots. A ref that no run has is
 // [fs.ErrNotExist], and one that several have is [errdefs.KindConflict].
 func Find(ref string, roots ...string) (*Run, error) {
-	if strings.ContainsRune(ref, filepath.Separator) || isRun(ref) {
+	if strings.ContainsRune(ref, filepath.Separator) || ref != "" && isRun(ref) {
 		return Open(ref)
 	}
 	dirs, err := folders(roots)
