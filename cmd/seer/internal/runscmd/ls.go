@@ -30,6 +30,9 @@ not known.`,
 				given = a.roots()
 			}
 			all, failure := runs.List(given...)
+			if len(all) == 0 && failure != nil {
+				return failure
+			}
 			return errors.Join(failure, a.Print(all, func(w io.Writer) error {
 				if len(all) == 0 {
 					a.UI.Tell("No runs. Start one with: seer run FILE")
