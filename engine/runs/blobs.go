@@ -23,8 +23,9 @@ type resolver struct {
 	errs []error
 }
 
-// data resolves the data of an event. The blobs that cannot be read are notes in brackets.
-func (r *resolver) data(text []byte) ([]byte, error) {
+// data decodes and resolves the data of an event. The blobs that cannot be read are notes in
+// brackets.
+func (r *resolver) data(text []byte) (any, error) {
 	whole, ok, err := r.whole(text)
 	if ok {
 		text = whole
@@ -32,11 +33,11 @@ func (r *resolver) data(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := decode(text)
-	if err != nil {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, err
 	}
-	return marshal(r.value(v))
+	return r.value(v), nil
 }
 
 // whole is the JSON of data that are a blob as a whole. Only these may be JSON in a blob: one inside
@@ -101,8 +102,13 @@ func reference(v any) (blobRef, bool) {
 		return blobRef{}, false
 	}
 	ref := blobRef{hash: hash}
-	if n, ok := in[bytesKey].(json.Number); ok {
+	switch n := in[bytesKey].(type) {
+	case json.Number:
 		ref.bytes, _ = n.Int64() // else 0
+	case float64:
+		if n >= 0 && n <= mostBlob+1 {
+			ref.bytes = int64(n)
+		}
 	}
 	ref.json, _ = in[jsonKey].(bool)
 	return ref, true
@@ -116,7 +122,7 @@ func (r *resolver) read(ref blobRef) (string, error) {
 	if ref.bytes > r.left || ref.bytes > mostBlob {
 		return "", fmt.Errorf("the blob %s is too large", ref.hash)
 	}
-	text, err := plainfile.Read(r.root, blobName(ref.hash), min(mostBlob, r.left))
+	text, err := plainfile.Read(r.root, blobName(ref.hash), max(ref.bytes, 0))
 	if err != nil {
 		return "", fmt.Errorf("the blob cannot be read: %w", err)
 	}

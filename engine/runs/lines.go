@@ -84,10 +84,15 @@ func headerOf(line []byte) (header, error) {
 	if h.Type == "" {
 		return h, errors.New("it has no type")
 	}
-	if year := h.Time.UTC().Year(); year < 1 || year > 9999 { // JSON has no such times
-		return h, errors.New("its time is of no year that a calendar has")
+	return h, checkTime(h.Time)
+}
+
+// checkTime refuses times that cannot be written as JSON in UTC.
+func checkTime(t time.Time) error {
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("its time is in the year %d", year)
 	}
-	return h, nil
+	return nil
 }
 
 func quickHeader(line []byte) (h header, ok bool) {

@@ -124,30 +124,54 @@ func eventOf(root *os.Root, line []byte) (event.Event, error) {
 	if line == nil {
 		return event.Event{}, errLong
 	}
-	var missing error
-	if hasBlobs(line) {
-		var raw logLine
-		if err := json.Unmarshal(line, &raw); err != nil {
-			return event.Event{}, err
-		}
-		r := resolver{root: root, left: mostOfEvent}
-		var err error
-		if raw.Data, err = r.data(raw.Data); err != nil {
-			return event.Event{}, err
-		}
-		if line, err = marshal(raw); err != nil {
-			return event.Event{}, err
-		}
-		missing = errors.Join(r.errs...)
-	}
 	var e event.Event
-	if err := json.Unmarshal(line, &e); err != nil {
+	var missing error
+	var err error
+	if hasBlobs(line) {
+		e, missing, err = withBlobs(root, line)
+	} else {
+		err = json.Unmarshal(line, &e)
+	}
+	if err == nil && e.Type == "" {
+		err = errors.New("it has no type")
+	}
+	if err == nil {
+		err = checkTime(e.Time)
+	}
+	if err != nil {
 		return event.Event{}, err
 	}
-	if e.Type == "" {
-		return event.Event{}, errors.New("it has no type")
-	}
 	return e, missing
+}
+
+// withBlobs reads a line that has blobs. missing says which of them cannot be read.
+func withBlobs(root *os.Root, line []byte) (e event.Event, missing, err error) {
+	var raw logLine
+	if err := json.Unmarshal(line, &raw); err != nil {
+		return e, nil, err
+	}
+	r := resolver{root: root, left: mostOfEvent}
+	e = event.Event{Seq: raw.Seq, Time: raw.Time, Run: raw.Run, Source: raw.Source, Type: raw.Type}
+	v, err := r.data(raw.Data)
+	if err != nil {
+		return e, nil, err
+	}
+	if raw.Type == "agent.update" { // the large ones: their texts are not encoded again
+		u, _ := v.(map[string]any)
+		update, isObject := u["update"].(map[string]any)
+		native, isText := u["native"].(string)
+		if isObject && (isText || u["native"] == nil) {
+			e.Data = event.AgentUpdate{Update: update, Native: native}
+			return e, errors.Join(r.errs...), nil
+		}
+	}
+	if raw.Data, err = marshal(v); err == nil {
+		line, err = marshal(raw)
+	}
+	if err == nil {
+		err = json.Unmarshal(line, &e)
+	}
+	return e, errors.Join(r.errs...), err
 }
 
 // Artifacts are the files that the log names: of each path the last event. The slice is the

@@ -71,7 +71,7 @@ type Summary struct {
 	CacheWrite     int64     `json:"cache_write_tokens"`
 	Estimated      bool      `json:"estimated,omitempty"` // some tokens are estimates
 	Unpriced       bool      `json:"unpriced,omitempty"`  // some requests are to models without a known price
-	Events         int64     `json:"events"`              // lines of the log that can be read
+	EventCount     int64     `json:"events"`              // lines of the log that can be read
 	Lost           int64     `json:"lost_events"`         // that the log lacks, as after a full disk
 	Faults         int       `json:"faults"`              // lines of the log that are no events
 }
@@ -89,31 +89,36 @@ const (
 
 // Item is one part of a transcript. No text in it is sanitized.
 type Item struct {
-	Kind  string    // one of the constants above
-	Seq   int64     // of its first event
-	Time  time.Time // of its first event
-	Ended time.Time // of its last event
+	Kind  string    `json:"kind"` // one of the constants above
+	Seq   int64     `json:"seq"`  // of its first event
+	Time  time.Time `json:"time"` // of its first event, UTC
+	Ended time.Time `json:"ended"`
 
 	// Text is that of a message or thought with all its chunks, the reason (and error) of a turn's
-	// end, or the JSON of an unknown update. Content that is no text is in brackets: [image image/png].
-	Text string
+	// end, or an update that this program does not know: its JSON, or the line of the agent's program.
+	// Content that is no text is in brackets: [image image/png].
+	Text string `json:"text,omitempty"`
 
-	Tool *ToolCall   // of ItemTool, else nil
-	Plan []PlanEntry // of ItemPlan: the plan as of this moment
+	Tool *ToolCall   `json:"tool,omitempty"` // of ItemTool, else nil
+	Plan []PlanEntry `json:"plan,omitempty"` // of ItemPlan: the plan as of this moment
 }
 
 // ToolCall is a tool call with all its updates.
 type ToolCall struct {
-	ID     string
-	Title  string
-	Kind   string // of ACP, such as read, edit, execute
-	Status string // pending, in_progress, completed or failed, as of the last update
-	Input  any    // rawInput, as encoding/json decodes it with UseNumber; nil = none
-	Output any    // rawOutput, in the same way
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Kind   string `json:"kind,omitempty"`   // of ACP, such as read, edit, execute
+	Status string `json:"status,omitempty"` // pending, in_progress, completed or failed, as of the last update
+	Input  any    `json:"input,omitempty"`  // rawInput, as encoding/json decodes it with UseNumber; nil = none
+	Output any    `json:"output,omitempty"` // rawOutput, in the same way
 	// Content are the blocks of the last update that has any: objects of ACP's ToolCallContent.
-	Content []any
-	Text    string // the text in Content
+	Content []any  `json:"content,omitempty"`
+	Text    string `json:"text,omitempty"` // the text in Content
 }
 
 // PlanEntry is a step of a plan.
-type PlanEntry struct{ Content, Priority, Status string }
+type PlanEntry struct {
+	Content  string `json:"content"`
+	Priority string `json:"priority,omitempty"`
+	Status   string `json:"status,omitempty"`
+}

@@ -44,7 +44,7 @@ func (s *summarizer) line(line []byte) error {
 	if err != nil {
 		return err
 	}
-	s.Events++
+	s.EventCount++
 	s.Last = h.Time.UTC()
 	if s.ID == "" {
 		s.ID, s.Started = h.Run, s.Last

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -102,6 +103,9 @@ func (t *transcriber) update(h header, line []byte) {
 // decoded is the update of a line; native only where it is all that there is. nil = it cannot be
 // read.
 func (t *transcriber) decoded(line []byte) (u map[string]any, native string) {
+	if u := quickUpdate(line); u != nil {
+		return u, ""
+	}
 	var raw struct {
 		Data json.RawMessage `json:"data"`
 	}
@@ -130,6 +134,23 @@ func (t *transcriber) decoded(line []byte) (u map[string]any, native string) {
 		}
 	}
 	return u, native
+}
+
+// quickUpdate reads the update of a line as this package writes it, up to the end of the update: the
+// native line behind it is most of a log. nil = the line has to be read as a whole.
+func quickUpdate(line []byte) map[string]any {
+	const begin = `"data":{"update":`
+	i := bytes.Index(line[:min(len(line), 512)], []byte(begin))
+	if i < 0 || hasBlobs(line) {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(line[i+len(begin):]))
+	dec.UseNumber()
+	var u map[string]any
+	if dec.Decode(&u) != nil || textOf(u["sessionUpdate"]) == "unknown" {
+		return nil
+	}
+	return u
 }
 
 // add appends an item, which ends a message.
