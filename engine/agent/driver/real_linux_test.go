@@ -75,7 +75,9 @@ func startReal(t *testing.T, bin, name, script string, interrupt bool) realRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := func(key string) string { return map[string]string{"PATH": bin + ":/usr/bin:/bin", "HOME": t.TempDir()}[key] }
+	env := func(key string) string {
+		return map[string]string{"PATH": bin + ":/usr/bin:/bin", "HOME": t.TempDir()}[key]
+	}
 	found, err := p.Find(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
@@ -99,11 +101,9 @@ func startReal(t *testing.T, bin, name, script string, interrupt bool) realRun {
 	defer model.CloseClientConnections()
 	home, work := t.TempDir(), t.TempDir()
 	server := profile.Server{Name: "calc", Command: "/usr/bin/python3", Args: []string{abs(t, "testdata/calc.py")}}
-	data := profile.Data{ModelURL: model.URL, Upstream: p.Upstream, Token: "none", Servers: []profile.Server{server}, Home: home,
+	// A model that Codex does not know gets plain tools; with others it calls tools from JavaScript.
+	data := profile.Data{Model: "scripted", ModelURL: model.URL, Upstream: p.Upstream, Token: "none", Servers: []profile.Server{server}, Home: home,
 		MCPFile: filepath.Join(home, "mcp.json"), Workspace: work, AsRoot: os.Getuid() == 0}
-	if p.ModelRequired {
-		data.Model = "scripted"
-	}
 	rendered, err := p.Render(data)
 	if err != nil {
 		t.Fatal(err)
