@@ -45,6 +45,15 @@ func TestRealPrograms(t *testing.T) {
 				t.Errorf("the agent did\n%s\nand not\n%s", text, want)
 			}
 		})
+		t.Run(name+" with a slow tool", func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("it takes longer than the limits of MCP clients, which are about a minute")
+			}
+			got := startReal(t, bin, name, "turns:\n  - {call: calc/wait, with: {seconds: 75}}\n  - {say: Done.}\n", false)
+			if text := story(got.updates); !strings.HasSuffix(text, "|Done.") || !strings.Contains(text, "completed") || !strings.Contains(text, "waited") {
+				t.Errorf("the agent did %s", text)
+			}
+		})
 		t.Run(name+" without a login", func(t *testing.T) {
 			if testing.Short() || name == "claude" {
 				t.Skip("it tries again for minutes")
