@@ -180,14 +180,14 @@ func TestLogOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := opened(t, first.Folder); got.ExitCode == nil || *got.ExitCode != 7 || got.State != runs.Finished || got.ID != first.Run {
+	if got := summaryOf(t, first.Folder); got.ExitCode == nil || *got.ExitCode != 7 || got.State != runs.Finished || got.ID != first.Run {
 		t.Errorf("the first run: %+v", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	during := func() { // as a kill would leave it
 		folder := filepath.Join(exp.Runs, "latest")
-		if got := opened(t, folder); got.ExitCode != nil || got.State != runs.Running {
+		if got := summaryOf(t, folder); got.ExitCode != nil || got.State != runs.Running {
 			t.Errorf("while the second agent runs: %+v", got)
 		}
 		if _, err := os.Stat(filepath.Join(folder, "run.json")); err == nil {
@@ -199,12 +199,12 @@ func TestLogOfARun(t *testing.T) {
 	if engine.KindOf(err) != engine.KindCancelled || second.Folder == first.Folder {
 		t.Errorf("%+v, %v", second, err)
 	}
-	if got := opened(t, second.Folder); got.ExitCode != nil || got.State != runs.Stopped {
+	if got := summaryOf(t, second.Folder); got.ExitCode != nil || got.State != runs.Stopped {
 		t.Errorf("the run that was stopped: %+v", got)
 	}
 }
 
-func opened(t *testing.T, folder string) runs.Summary {
+func summaryOf(t *testing.T, folder string) runs.Summary {
 	t.Helper()
 	r, err := runs.Open(folder)
 	if err != nil {

@@ -132,6 +132,9 @@ func (p *acp) failed(m object, doing string) bool {
 		return false
 	}
 	why := e.text("message")
+	if inner, ok := parse([]byte(why)); ok && inner.object("error").text("message") != "" { // Gemini CLI
+		why = fmt.Sprintf("%s (code %v)", inner.object("error").text("message"), e["code"])
+	}
 	for _, key := range []string{"details", "message", "error"} {
 		if more := e.object("data").text(key); more != "" && !strings.Contains(why, more) {
 			why += ": " + more

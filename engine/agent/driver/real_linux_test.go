@@ -45,6 +45,15 @@ func TestRealPrograms(t *testing.T) {
 				t.Errorf("the agent did\n%s\nand not\n%s", text, want)
 			}
 		})
+		t.Run(name+" with a slow tool", func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("it takes longer than the limits of MCP clients, which are about a minute")
+			}
+			got := startReal(t, bin, name, "turns:\n  - {call: calc/wait, with: {seconds: 75}}\n  - {say: Done.}\n", false)
+			if text := story(got.updates); !strings.HasSuffix(text, "|Done.") || !strings.Contains(text, "completed") || !strings.Contains(text, "waited") {
+				t.Errorf("the agent did %s", text)
+			}
+		})
 		t.Run(name+" without a login", func(t *testing.T) {
 			if testing.Short() || name == "claude" {
 				t.Skip("it tries again for minutes")
@@ -101,11 +110,9 @@ func startReal(t *testing.T, bin, name, script string, interrupt bool) realRun {
 	defer model.CloseClientConnections()
 	home, work := t.TempDir(), t.TempDir()
 	server := profile.Server{Name: "calc", Command: "/usr/bin/python3", Args: []string{abs(t, "testdata/calc.py")}}
-	data := profile.Data{ModelURL: model.URL, Upstream: p.Upstream, Token: "none", Servers: []profile.Server{server}, Home: home,
+	// A model that Codex does not know gets plain tools; with others it calls tools from JavaScript.
+	data := profile.Data{Model: "scripted", ModelURL: model.URL, Upstream: p.Upstream, Token: "none", Servers: []profile.Server{server}, Home: home,
 		MCPFile: filepath.Join(home, "mcp.json"), Workspace: work, AsRoot: os.Getuid() == 0}
-	if p.ModelRequired {
-		data.Model = "scripted"
-	}
 	rendered, err := p.Render(data)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ var functions = template.FuncMap{
 		err := enc.Encode(v)
 		return strings.TrimSuffix(out.String(), "\n"), err
 	},
-	"toml": toml,
+	"toml": tomlValue,
 	"join": func(sep string, list []string) string { return strings.Join(list, sep) },
 	"mcp":  mcpServers,
 }
@@ -59,8 +59,8 @@ func mcpServers(servers []Server, more ...string) (map[string]map[string]any, er
 	return out, nil
 }
 
-// toml writes a text, a list of texts, or a mapping of texts as a TOML value.
-func toml(v any) (string, error) {
+// tomlValue writes a text, a list of texts, or a mapping of texts as a TOML value.
+func tomlValue(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
 		return tomlText(v), nil
@@ -141,7 +141,7 @@ func (m *mistake) As(target any) bool {
 }
 
 func (t *tmpl) uses(field string) bool {
-	return strings.Contains(t.parsed.Root.String(), "."+field)
+	return regexp.MustCompile(`\.` + regexp.QuoteMeta(field) + `\b`).MatchString(t.parsed.Root.String())
 }
 
 var errTooLong = fmt.Errorf("the text is longer than %d KiB", longestText>>10)
