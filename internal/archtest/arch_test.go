@@ -79,6 +79,8 @@ var allowed = map[string][]string{
 	"internal/spelling":           {},
 	"internal/yamldoc":            {"internal/spelling"},
 	"engine/agent/mockmodel":      {"internal/yamldoc"},
+	"engine/agent/meter":          {"engine/event", "internal/yamldoc"},
+	"engine/agent/inside":         {"engine/netproxy"},
 	"internal/text":               {},
 	"internal/httpretry":          {"internal/retry", "sdk"},
 	"engine/plugin/sign":          {"sdk", "engine/plugin/bundle"},
