@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Dict, List
 
+import agents
 import calls
 import clouds
 import commands
@@ -22,7 +23,7 @@ import values
 from lab import Lab
 from measure import Row
 
-GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "hub", "kept", "python"]
+GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "hub", "kept", "python", "agents"]
 STAGED = {"ready": ready.measure, "clouds": clouds.measure}  # these also tell where the time goes
 NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure, "hub": hub.measure}
 TITLES = {
@@ -31,6 +32,7 @@ TITLES = {
     "plugins": "Plugins", "commands": "Commands and files", "sessions": "Sessions and snapshots", "clouds": "Clouds, on their fakes",
     "models": "Downloads of models", "hub": "Downloads from the Hub, against its other clients",
     "kept": "Models that are on this computer", "python": "The Python package",
+    "agents": "Agents and their language models",
 }
 
 
@@ -50,7 +52,7 @@ def main() -> None:
             elif name in STAGED:
                 groups[title], stages[title] = STAGED[name](lab)
             else:
-                groups[title] = {"start": start, "calls": calls, "commands": commands, "models": models, "kept": kept, "python": pythonapi}[name].measure(lab)
+                groups[title] = {"start": start, "calls": calls, "commands": commands, "models": models, "kept": kept, "python": pythonapi, "agents": agents}[name].measure(lab)
             print("bench: %s measured in %.0f s" % (name, time.monotonic() - begin), file=sys.stderr)
         figures = report.text(lab, groups, stages, notes)
         print(figures)

@@ -27,7 +27,7 @@ type request struct {
 	Cloud     string   `json:"cloud"`     // start, observe, describe, ready: modal, runpod or page
 	Native    bool     `json:"native"`    // observe: without Wasm
 	Service   string   `json:"service"`   // call
-	Direct    bool     `json:"direct"`    // call, fetch, download
+	Direct    bool     `json:"direct"`    // call, fetch, download, ask
 	Count     int      `json:"count"`     // where samples are answered: how many in a row; fetch: bytes
 	File      string   `json:"file"`      // ready, cell: the experiment; hold: the layer; put: what is sent; kept, question: the model; digest: its folder; pooled, instantiate, instances: the plugin folder
 	Interface string   `json:"interface"` // ready, machine, native: the file, or its description
@@ -36,6 +36,7 @@ type request struct {
 	Dir       string   `json:"dir"`       // a folder of the measurement's own
 	Remember  bool     `json:"remember"`  // surface, digest
 	Rate      int      `json:"rate"`      // publish: bytes per second of a connection
+	First     bool     `json:"first"`     // ask: until the first byte of the answer
 	Delay     float64  `json:"delay"`     // models: seconds of a round trip to the hub
 }
 
@@ -52,12 +53,14 @@ type helper struct {
 	machines  int // so far
 	socket    *websocket.Conn
 	weights   *weights
+	asked     *asked
 	held      []func() // their ends
 }
 
 // close ends the clouds, and with them their machines.
 func (h *helper) close(ctx context.Context) {
 	h.end()
+	h.asked.close()
 	for _, c := range h.clouds {
 		if c.host != nil {
 			_ = c.host.Close(ctx)
@@ -91,7 +94,7 @@ func serve(ctx context.Context) error {
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
 		"publish": h.publish, "download": func(ctx context.Context, r request) (any, error) { return h.weights.download(ctx, r) }, "models": h.models,
-		"hub": kept.hub, "kept": kept.kept, "question": kept.question, "digest": kept.digest,
+		"hub": kept.hub, "kept": kept.kept, "question": kept.question, "digest": kept.digest, "ask": h.ask,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	in.Buffer(nil, 16<<20)

@@ -83,6 +83,8 @@ var allowed = map[string][]string{
 	"engine/agent/program":        {"sdk", "engine/isolation"},
 	"engine/agent/profile":        {"sdk", "engine/agent/program", "internal/yamldoc"},
 	"engine/agent/driver":         {"sdk", "engine/agent/profile"},
+	"engine/agent/meter":          {"engine/event", "internal/yamldoc"},
+	"engine/agent/inside":         {"engine/netproxy"},
 	"internal/text":               {},
 	"internal/httpretry":          {"internal/retry", "sdk"},
 	"engine/plugin/sign":          {"sdk", "engine/plugin/bundle"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 )
 
 // What a scanner remembers, so that a document of any size needs little memory.
@@ -247,6 +248,9 @@ func (s *scanner) tell(value string) {
 // unquoted is the text of a string as it stands between its quotes; where it is not whole or
 // wrong, as much as is right.
 func unquoted(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw)
+	}
 	var text string
 	quoted := append(append([]byte{'"'}, raw...), '"')
 	if json.Unmarshal(quoted, &text) == nil {
