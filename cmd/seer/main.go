@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/engine/agent/inside"
 )
 
 // version is set by the linker; see the Makefile.
@@ -17,6 +18,9 @@ var version = "dev"
 var builtins string
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == inside.Command { // before anything that takes signals
+		os.Exit(inside.Main(os.Args[2:]))
+	}
 	keepInherited()
 	os.Exit(cli.New(os.Stdin, os.Stdout, os.Stderr, cli.Build{Version: version, Builtins: builtins}).Run(context.Background(), os.Args[1:], newRoot))
 }

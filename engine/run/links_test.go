@@ -56,8 +56,8 @@ func written(t *testing.T, mine, result string) error {
 // runsFolder runs an experiment whose folder of runs leads to one of the user's.
 func runsFolder(t *testing.T, defended bool) error {
 	e, exp := setup(t, "print('touch evil')", "")
-	to := t.TempDir()
-	if err := os.Symlink(to, exp.Runs); err != nil {
+	to := filepath.Join(filepath.Dir(exp.File), "elsewhere")
+	if err := errors.Join(os.Mkdir(to, 0o755), os.Symlink(to, exp.Runs)); err != nil {
 		t.Fatal(err)
 	}
 	if !defended {

@@ -67,11 +67,8 @@ func (r *runner) makeFolder() error {
 	if err := try(folder.Path()); err != nil {
 		return unwritable("the folder of the runs", "runs", r.exp.Runs, err)
 	}
-	if dir, err := r.engine.RunDirs().Runs(); err == nil {
-		err = runs.Remember(dir, folder)
-		if err != nil {
-			r.warn("the run is not in the list of your runs: %v", err)
-		}
+	if err := runs.Remember(r.engine.RunDirs().StateDir(), folder); err != nil {
+		r.warn("the run is not in the list of your runs: %v", err)
 	}
 	r.report.Send(event.RunStarted{Experiment: r.exp.Name, File: r.exp.File, Folder: folder.Path(), Version: r.opts.Version})
 	return r.keepExperiment()

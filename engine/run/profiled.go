@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/agent/driver"
+	"github.com/seer-engine/seer/engine/agent/inside"
 	"github.com/seer-engine/seer/engine/agent/meter"
 	"github.com/seer-engine/seer/engine/agent/profile"
 	"github.com/seer-engine/seer/engine/agent/program"
@@ -218,7 +219,7 @@ func (p *profiled) listen(a *agentSetup, r *runner) (net.Listener, string, error
 		return nil, "", err
 	}
 	a.mounts = append(a.mounts, sdk.Mount{Source: socket, Target: insideModel, Writable: true})
-	a.edge = []string{a.seerPath(r.opts.Seer), "agent", "inside", "--forward", insideModelAddress + "=" + insideModel, "--"}
+	a.edge = []string{a.seerPath(r.opts.Seer), inside.Command, "--forward", insideModelAddress + "=" + insideModel, "--"}
 	return l, "http://" + insideModelAddress, nil
 }
 

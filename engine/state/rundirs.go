@@ -94,8 +94,8 @@ func (d RunDirs) Agent() (string, error) {
 // RemoveAgent removes a folder of [RunDirs.Agent].
 func (d RunDirs) RemoveAgent(dir string) error { return RemoveAll(dir) }
 
-// Runs makes the folder of what is known of the user's runs.
-func (d RunDirs) Runs() (string, error) { return d.store.Dir("runs") }
+// StateDir is the folder that the state of the engine is in.
+func (d RunDirs) StateDir() string { return d.store.StateDir() }
 
 // ofProgramGone reports whether a name is the prefix with the number of a program that is gone.
 func ofProgramGone(name, prefix string) bool {

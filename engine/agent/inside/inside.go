@@ -25,6 +25,10 @@ import (
 	"github.com/seer-engine/seer/engine/netproxy"
 )
 
+// Command is the first argument of a program that calls [Main] with those after it: the seer
+// program, when an engine starts it in an agent's confinement. It is no command for users.
+const Command = "agent-inside"
+
 // Exit codes of [Main] beside those of the command. The last two are those of shells.
 const (
 	ExitFailed      = 70

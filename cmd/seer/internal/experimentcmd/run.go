@@ -76,7 +76,7 @@ func (a app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (ru
 		return err
 	}
 	stdout, stderr, end := a.Streams()
-	o.Stdout, o.Stderr, o.Progress = stdout, stderr, a.UI.Progress
+	o.Stdout, o.Stderr, o.Progress, o.Version = stdout, stderr, a.UI.Progress, a.Version()
 	result, err := work(e, o)
 	if ferr := end(); err == nil {
 		err = ferr

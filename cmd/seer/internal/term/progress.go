@@ -30,6 +30,9 @@ func (t *Terminal) Progress(e engine.Event) {
 		}
 		return
 	}
+	if t.agent(e) {
+		return
+	}
 	switch {
 	case kind == event.KindWarning:
 		t.Note("warning", text)

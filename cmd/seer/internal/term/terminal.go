@@ -34,6 +34,8 @@ type Terminal struct {
 	writeError error    // why a result could not be written
 	lineOpen   bool     // a program has begun a line on the terminal
 
+	conversation conversation // of the agent
+
 	reporting sync.Once // for reporter, which reports events of the CLI itself
 	reporter  event.Reporter
 
