@@ -18,37 +18,38 @@ type asked struct{ model, proxy *httptest.Server }
 
 const askedToken = "token-of-the-run"
 
-func newAsked() (*asked, error) {
+// open starts both, once.
+func (a *asked) open() error {
+	if a.model != nil {
+		return nil
+	}
 	script := &mockmodel.Script{Turns: []mockmodel.Turn{{Say: strings.Repeat("word ", 200), Usage: mockmodel.Usage{Input: 10, Output: 200}}}}
-	a := &asked{model: httptest.NewServer(mockmodel.New(script, nil))}
+	a.model = httptest.NewServer(mockmodel.New(script, nil))
 	proxy, err := meter.New(meter.Config{API: "anthropic", Upstream: a.model.URL, Key: "key-of-the-laboratory", Token: askedToken, Budget: 1e9})
 	if err != nil {
-		a.model.Close()
-		return nil, err
+		return err
 	}
 	a.proxy = httptest.NewServer(proxy)
-	return a, nil
+	return nil
 }
 
-// close ends both; nil = there are none.
+// close ends what has been started.
 func (a *asked) close() {
-	if a != nil {
-		a.proxy.Close()
-		a.model.Close()
+	for _, server := range []*httptest.Server{a.proxy, a.model} {
+		if server != nil {
+			server.Close()
+		}
 	}
 }
 
 // ask has the model say something, as often as it is to.
-func (h *helper) ask(ctx context.Context, r request) (any, error) {
-	if h.asked == nil {
-		var err error
-		if h.asked, err = newAsked(); err != nil {
-			return nil, err
-		}
+func (a *asked) ask(ctx context.Context, r request) (any, error) {
+	if err := a.open(); err != nil {
+		return nil, err
 	}
-	base := h.asked.proxy.URL
+	base := a.proxy.URL
 	if r.Direct {
-		base = h.asked.model.URL
+		base = a.model.URL
 	}
 	var all samples
 	for range max(1, r.Count) {

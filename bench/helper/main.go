@@ -53,14 +53,12 @@ type helper struct {
 	machines  int // so far
 	socket    *websocket.Conn
 	weights   *weights
-	asked     *asked
 	held      []func() // their ends
 }
 
 // close ends the clouds, and with them their machines.
 func (h *helper) close(ctx context.Context) {
 	h.end()
-	h.asked.close()
 	for _, c := range h.clouds {
 		if c.host != nil {
 			_ = c.host.Close(ctx)
@@ -85,7 +83,8 @@ func serve(ctx context.Context) error {
 	}
 	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, callers: map[string]caller{}, echoes: map[string]sdk.Exposer{}, clouds: map[string]*cloud{}}
 	defer h.close(ctx)
-	kept := &keptModels{helper: h}
+	kept, model := &keptModels{helper: h}, &asked{}
+	defer model.close()
 	ops := map[string]func(context.Context, request) (any, error){
 		"bare": h.bare, "spawn": h.spawn, "ready": h.ready, "exec": h.exec,
 		"compile": h.compile, "load": h.load, "expose": h.expose, "native": h.native, "surface": h.surface,
@@ -94,7 +93,7 @@ func serve(ctx context.Context) error {
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
 		"publish": h.publish, "download": func(ctx context.Context, r request) (any, error) { return h.weights.download(ctx, r) }, "models": h.models,
-		"hub": kept.hub, "kept": kept.kept, "question": kept.question, "digest": kept.digest, "ask": h.ask,
+		"hub": kept.hub, "kept": kept.kept, "question": kept.question, "digest": kept.digest, "ask": model.ask,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	in.Buffer(nil, 16<<20)
