@@ -52,8 +52,11 @@ func (r *runner) contents() error {
 
 // servable refuses a session that nobody could serve, before a machine is rented.
 func (r *runner) servable() error {
-	if r.exp.Sandbox.Whole() && r.opts.Seer == "" {
+	if r.opts.Seer == "" && r.exp.Sandbox.Whole() {
 		return &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("execution_mode %s needs the seer program, which serves it to the agent; say where it is", r.exp.Sandbox.ExecutionMode)}
+	}
+	if a := r.exp.Agent; r.opts.Seer == "" && a.Profiled() && a.Network != "open" {
+		return &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("the agent %s needs the seer program, by which it reaches its language model; say where it is", a.Provider)}
 	}
 	return nil
 }

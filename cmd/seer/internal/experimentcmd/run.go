@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/run"
 )
@@ -114,14 +115,16 @@ func (a app) account(r run.Result) {
 		return
 	}
 	text := fmt.Sprintf("%s, $%.2f", took, r.Cost)
+	if r.ModelCost > 0 {
+		text = fmt.Sprintf("%s, $%.2f for the sandbox and $%.4f for the language model", took, r.Cost, r.ModelCost)
+	}
 	if r.Record != "" {
-		calls := "1 call"
-		if r.Calls != 1 {
-			calls = fmt.Sprintf("%d calls", r.Calls)
-		}
-		text = fmt.Sprintf("%s; %s; record: %s", calls, text, r.Record)
+		text = fmt.Sprintf("%s; %s", term.Plural(r.Calls, "call"), text)
 	}
 	a.UI.Tell("%s", text)
+	if r.Folder != "" {
+		a.UI.Tell("Record: %s; look at it with: seer runs open %s", r.Folder, r.Run)
+	}
 }
 
 func agentFailed(r run.Result) error {
