@@ -124,7 +124,7 @@ func TestServersOfCodex(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	for name, want := range map[string][2]bool{"claude": {true, true}, "codex": {false, false}, "gemini": {true, true}, "opencode": {true, true}} {
+	for name, want := range map[string][2]bool{"claude": {true, true}, "codex": {false, false}, "gemini": {true, true}, "opencode": {false, true}} {
 		p, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
