@@ -3,7 +3,6 @@ package driver_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -153,8 +152,7 @@ func (try *realTry) run(t *testing.T, bin, name string) *profile.Profile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mcp, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"calc": map[string]any{"command": server.Command, "args": server.Args}}})
-	rendered.Files["mcp.json"] = string(mcp)
+	rendered.Files["mcp.json"] = profile.MCPFile(data.Servers)
 	place(t, home, rendered.Files)
 	cmd := exec.Command(found.Argv[0], append(found.Argv[1:], rendered.Args...)...)
 	cmd.Dir, cmd.Env = data.Workspace, []string{"HOME=" + home, "PATH=" + found.Search}
