@@ -233,8 +233,10 @@ func (try *realTry) drive(t *testing.T, cmd *exec.Cmd, p *profile.Profile, data 
 		}()
 	}
 	task := driver.Task{Prompt: "go\n", Dir: data.Workspace, Servers: data.Servers, Model: data.Model}
-	task.Ended = func() {
-		time.AfterFunc(3*time.Second, func() { cmd.Process.Signal(syscall.SIGTERM) })
+	if p.Name == "gemini" { // it does not exit while an MCP server runs
+		task.Ended = func() {
+			time.AfterFunc(3*time.Second, func() { cmd.Process.Signal(syscall.SIGTERM) })
+		}
 	}
 	output := io.TeeReader(stdout, recording(t))
 	try.outcome, err = driver.Run(ctx, p.Driver, stdin, output, task, func(u driver.Update) { try.updates = append(try.updates, u) })

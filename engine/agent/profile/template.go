@@ -56,7 +56,7 @@ func mcpServers(servers []Server, more ...string) (map[string]map[string]any, er
 // MCPFile is the content of [Data.MCPFile]: {"mcpServers": …}. Lists of arguments are never null,
 // for Claude Code ignores a server with such a list, and says nothing.
 func MCPFile(servers []Server) string {
-	all, _ := mcpServers(servers) // without more fields, which alone can be wrong
+	all, _ := mcpServers(servers)                           // without more fields, which alone can be wrong
 	text, _ := jsonValue(map[string]any{"mcpServers": all}) // texts are always JSON
 	return text
 }
