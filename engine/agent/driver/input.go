@@ -16,6 +16,7 @@ type input struct {
 	queue  chan []byte
 	mu     sync.Mutex
 	closed bool
+	once   sync.Once // for w.Close
 	done   chan struct{}
 }
 
@@ -23,7 +24,7 @@ func newInput(w io.WriteCloser) *input {
 	in := &input{w: w, queue: make(chan []byte, queued), done: make(chan struct{})}
 	go func() {
 		defer close(in.done)
-		defer w.Close()
+		defer in.closeNow()
 		for text := range in.queue {
 			if _, err := w.Write(text); err != nil {
 				return // the program has closed its input: what it prints says the rest
@@ -61,8 +62,10 @@ func (in *input) close() {
 // abandon closes the program's input at once, with whatever is still queued.
 func (in *input) abandon() {
 	in.close()
-	in.w.Close()
+	in.closeNow()
 }
+
+func (in *input) closeNow() { in.once.Do(func() { in.w.Close() }) }
 
 func (in *input) stop() {
 	in.abandon()

@@ -3,6 +3,7 @@ package driver
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -37,13 +38,13 @@ func (r *lineReader) next() (line, bool) {
 	r.buf = r.buf[:0]
 	for {
 		part, err := r.r.ReadSlice('\n')
-		if err != nil && err != bufio.ErrBufferFull && l.bytes == 0 && len(part) == 0 {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && l.bytes == 0 && len(part) == 0 {
 			return line{}, false
 		}
 		text := bytes.TrimSuffix(part, []byte("\n"))
 		l.bytes += int64(len(text))
 		r.buf = append(r.buf, text[:min(len(text), r.limit-len(r.buf))]...)
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		l.cut = l.bytes > int64(len(r.buf))

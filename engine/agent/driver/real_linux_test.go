@@ -1,8 +1,9 @@
 package driver_test
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,12 +20,27 @@ import (
 	"github.com/seer-engine/seer/engine/agent/profile"
 )
 
-// realScript has a thought, a text, a call that works, one that fails and an end.
-const realScript = `turns:
+// toolScript has a thought, a text, a call that works, one that fails and an end.
+const toolScript = `turns:
   - {think: I think first., say: I add., call: calc/add, with: {a: 2, b: 3}, usage: {input: 100, output: 20, cache_read: 7}}
   - {call: calc/fail}
   - {say: The sum is 5., usage: {input: 200, output: 30}}
 `
+
+// realTry is a run of a real program.
+type realTry struct {
+	script    string
+	server    string // program of the MCP server; empty = one that works
+	maxTurns  int
+	tools     map[string][]string // by profile
+	interrupt bool                // as soon as the model has been asked
+
+	// what has come of it
+	collected
+	exit    int
+	offered []string // bodies of the requests to the model
+	bodies  chan string
+}
 
 // TestRealPrograms runs the agents in the folder SEER_TEST_AGENTS by their profiles, against a
 // scripted model. e2e/agents/profiles.sh starts it without a network. SEER_RECORD names a folder
@@ -35,91 +51,147 @@ func TestRealPrograms(t *testing.T) {
 		t.Skip("SEER_TEST_AGENTS names no folder with agents")
 	}
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
-		t.Run(name+" with a tool", func(t *testing.T) {
-			got := startReal(t, bin, name, realScript, false)
-			if got.outcome.Reason != driver.EndTurn || got.exit != 0 {
-				t.Fatalf("%+v, exit code %d", got.outcome, got.exit)
-			}
-			want := "I add.|calc add completed 5|calc fail failed it failed|The sum is 5."
-			if text := story(got.updates); text != want {
-				t.Errorf("the agent did\n%s\nand not\n%s", text, want)
-			}
-		})
-		t.Run(name+" with a slow tool", func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("it takes longer than the limits of MCP clients, which are about a minute")
-			}
-			got := startReal(t, bin, name, "turns:\n  - {call: calc/wait, with: {seconds: 75}}\n  - {say: Done.}\n", false)
-			if text := story(got.updates); !strings.HasSuffix(text, "|Done.") || !strings.Contains(text, "completed") || !strings.Contains(text, "waited") {
-				t.Errorf("the agent did %s", text)
-			}
-		})
-		t.Run(name+" without a login", func(t *testing.T) {
-			if testing.Short() || name == "claude" {
-				t.Skip("it tries again for minutes")
-			}
-			got := startReal(t, bin, name, "turns:\n  - {say: hi, fault: {status: 401, times: 1000}}\n", false)
-			if got.outcome.Reason != driver.Failed || got.outcome.Error == "" {
-				t.Errorf("%+v, exit code %d", got.outcome, got.exit)
-			}
-		})
+		t.Run(name+" tool", func(t *testing.T) { realTool(t, bin, name) })
+		t.Run(name+" limits", func(t *testing.T) { realLimits(t, bin, name) })
+		t.Run(name+" slow tool", func(t *testing.T) { realSlowTool(t, bin, name) })
+		t.Run(name+" no server", func(t *testing.T) { realNoServer(t, bin, name) })
+		t.Run(name+" 401", func(t *testing.T) { realNoLogin(t, bin, name) })
 		t.Run(name+" interrupted", func(t *testing.T) {
-			got := startReal(t, bin, name, "turns:\n  - {say: hi, fault: {hang: 600s, times: 1000}}\n", true)
-			if got.outcome.Reason != driver.Cancelled {
-				t.Errorf("%+v, exit code %d", got.outcome, got.exit)
+			try := &realTry{script: "turns:\n  - {say: hi, fault: {hang: 600s, times: 1000}}\n", interrupt: true}
+			if try.run(t, bin, name); try.outcome.Reason != driver.Cancelled {
+				t.Errorf("%+v, exit code %d", try.outcome, try.exit)
 			}
 		})
 	}
 }
 
-type realRun struct {
-	outcome driver.Outcome
-	updates []driver.Update
-	exit    int
+func realTool(t *testing.T, bin, name string) {
+	try := &realTry{script: toolScript}
+	try.run(t, bin, name)
+	const want = "I add.|calc add completed 5|calc fail failed it failed|The sum is 5."
+	if text := story(try.updates); text != want || try.outcome.Reason != driver.EndTurn || try.exit != 0 {
+		t.Errorf("%+v, exit code %d, the agent did\n%s\nand not\n%s", try.outcome, try.exit, text, want)
+	}
 }
 
-// startReal runs an agent. An interrupted one is cancelled as soon as the model hangs.
-func startReal(t *testing.T, bin, name, script string, interrupt bool) realRun {
+// realLimits: the agent has one tool of its own, those of the server, and two turns.
+func realLimits(t *testing.T, bin, name string) {
+	try := &realTry{script: toolScript, maxTurns: 2, tools: map[string][]string{"claude": {"Bash"}, "gemini": {"run_shell_command"}, "opencode": {"bash"}}}
+	p := try.run(t, bin, name)
+	if want := driver.MaxTurnRequests; p.Uses("MaxTurns") && try.outcome.Reason != want {
+		t.Errorf("%+v, and not %s", try.outcome, want)
+	}
+	for _, body := range try.offered {
+		if strings.Contains(body, "calc_") && p.Uses("Tools") && (strings.Contains(strings.ToLower(body), `"name":"read`) || !strings.Contains(body, `"`+try.tools[name][0]+`"`)) {
+			t.Errorf("the tools are not limited: %.2000s", body)
+		}
+	}
+}
+
+func realSlowTool(t *testing.T, bin, name string) {
+	if testing.Short() {
+		t.Skip("it takes longer than the limits of MCP clients, which are about a minute")
+	}
+	try := &realTry{script: "turns:\n  - {call: calc/wait, with: {seconds: 75}}\n  - {say: Done.}\n"}
+	try.run(t, bin, name)
+	if text := story(try.updates); !strings.HasSuffix(text, "|Done.") || !strings.Contains(text, "completed") || !strings.Contains(text, "waited") {
+		t.Errorf("the agent did %s", text)
+	}
+}
+
+// realNoServer: only Codex refuses to begin without its MCP server, and only Claude Code says that
+// it does.
+func realNoServer(t *testing.T, bin, name string) {
+	try := &realTry{script: toolScript, server: "/bin/false"}
+	try.run(t, bin, name)
+	told := false
+	for _, u := range try.updates {
+		told = told || strings.Contains(fmt.Sprint(u.Update["mcp_servers"]), "failed")
+	}
+	want := driver.Outcome{Reason: driver.EndTurn}
+	if name == "codex" {
+		want = driver.Outcome{Reason: driver.Failed, Error: "the program ended its output before its turn"}
+	}
+	if try.outcome != want || told != (name == "claude") || (try.exit == 0) != (name != "codex") {
+		t.Errorf("%+v, exit code %d, told: %v", try.outcome, try.exit, told)
+	}
+}
+
+func realNoLogin(t *testing.T, bin, name string) {
+	if testing.Short() {
+		t.Skip("some try again for minutes")
+	}
+	try := &realTry{script: "turns:\n  - {say: hi, fault: {status: 401, times: 1000}}\n"}
+	try.run(t, bin, name)
+	if try.outcome.Reason != driver.Failed || !strings.Contains(try.outcome.Error, "the script has this request fail") {
+		t.Errorf("%+v, exit code %d", try.outcome, try.exit)
+	}
+}
+
+// run starts the program of a profile.
+func (try *realTry) run(t *testing.T, bin, name string) *profile.Profile {
+	t.Helper()
 	p, err := profile.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := func(key string) string {
-		return map[string]string{"PATH": bin + ":/usr/bin:/bin", "HOME": t.TempDir()}[key]
-	}
-	found, err := p.Find(t.Context(), env)
+	home := t.TempDir()
+	found, err := p.Find(t.Context(), func(key string) string { return map[string]string{"PATH": bin + ":/usr/bin:/bin", "HOME": home}[key] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s %s: %v, shown %v", p.Title, found.Version, found.Argv, found.ReadOnly)
-	parsed, err := mockmodel.Parse("script", []byte(script))
+	model, asked := try.model(t)
+	server := profile.Server{Name: "calc", Command: "/usr/bin/python3", Args: []string{absolute(t, "testdata/calc.py")}}
+	if try.server != "" {
+		server = profile.Server{Name: "calc", Command: try.server}
+	}
+	// A model that Codex does not know gets plain tools; with others it calls tools from JavaScript.
+	data := profile.Data{Model: "scripted", ModelURL: model, Upstream: p.Upstream, Token: "none", Servers: []profile.Server{server}, Home: home,
+		MCPFile: filepath.Join(home, "mcp.json"), Workspace: t.TempDir(), AsRoot: os.Getuid() == 0, MaxTurns: try.maxTurns, Tools: try.tools[name]}
+	rendered, err := p.Render(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	asked := make(chan struct{}, 1)
-	scripted := mockmodel.New(parsed, nil)
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	rendered.Files["mcp.json"] = profile.MCPFile(data.Servers)
+	place(t, home, rendered.Files)
+	cmd := exec.Command(found.Argv[0], append(found.Argv[1:], rendered.Args...)...)
+	cmd.Dir, cmd.Env = data.Workspace, []string{"HOME=" + home, "PATH=" + found.Search}
+	for key, value := range rendered.Env {
+		cmd.Env = append(cmd.Env, key+"="+value)
+	}
+	try.drive(t, cmd, p, data, asked)
+	t.Logf("%s %s: %+v, exit code %d, %d updates", p.Title, found.Version, try.outcome, try.exit, len(try.updates))
+	return p
+}
+
+// model serves the script. asked gets a value when it has been asked for the first time.
+func (try *realTry) model(t *testing.T) (url string, asked chan struct{}) {
+	script, err := mockmodel.Parse("script", []byte(try.script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripted, asked := mockmodel.New(script, nil), make(chan struct{}, 1)
+	bodies := make(chan string, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		bodies <- string(body)
 		select {
 		case asked <- struct{}{}:
 		default:
 		}
 		scripted.ServeHTTP(w, r)
 	}))
-	defer model.CloseClientConnections()
-	home, work := t.TempDir(), t.TempDir()
-	server := profile.Server{Name: "calc", Command: "/usr/bin/python3", Args: []string{abs(t, "testdata/calc.py")}}
-	// A model that Codex does not know gets plain tools; with others it calls tools from JavaScript.
-	data := profile.Data{Model: "scripted", ModelURL: model.URL, Upstream: p.Upstream, Token: "none", Servers: []profile.Server{server}, Home: home,
-		MCPFile: filepath.Join(home, "mcp.json"), Workspace: work, AsRoot: os.Getuid() == 0}
-	rendered, err := p.Render(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mcp, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"calc": map[string]any{"command": server.Command, "args": server.Args}}})
-	rendered.Files["mcp.json"] = string(mcp)
-	for file, text := range rendered.Files {
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	try.bodies = bodies
+	return server.URL, asked
+}
+
+func place(t *testing.T, home string, files map[string]string) {
+	for file, text := range files {
 		file = filepath.Join(home, file)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
@@ -128,16 +200,10 @@ func startReal(t *testing.T, bin, name, script string, interrupt bool) realRun {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(found.Argv[0], append(found.Argv[1:], rendered.Args...)...)
-	cmd.Dir = work
-	cmd.Env = []string{"HOME=" + home, "PATH=" + found.Search}
-	for key, value := range rendered.Env {
-		cmd.Env = append(cmd.Env, key+"="+value)
-	}
-	return drive(ctx, t, cmd, p, data, interrupt, asked, cancel)
 }
 
-func drive(ctx context.Context, t *testing.T, cmd *exec.Cmd, p *profile.Profile, data profile.Data, interrupt bool, asked chan struct{}, cancel func()) realRun {
+// drive speaks with the program, and ends it as a caller does.
+func (try *realTry) drive(t *testing.T, cmd *exec.Cmd, p *profile.Profile, data profile.Data, asked chan struct{}) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -153,9 +219,11 @@ func drive(ctx context.Context, t *testing.T, cmd *exec.Cmd, p *profile.Profile,
 		t.Fatal(err)
 	}
 	w.Close()
-	limit := time.AfterFunc(3*time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	limit := time.AfterFunc(6*time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer limit.Stop()
-	if interrupt {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if try.interrupt {
 		go func() {
 			<-asked
 			cancel()
@@ -164,28 +232,30 @@ func drive(ctx context.Context, t *testing.T, cmd *exec.Cmd, p *profile.Profile,
 			}
 		}()
 	}
-	var out realRun
 	task := driver.Task{Prompt: "go\n", Dir: data.Workspace, Servers: data.Servers, Model: data.Model}
-	task.Ended = func() {
-		time.AfterFunc(3*time.Second, func() { cmd.Process.Signal(syscall.SIGTERM) })
+	if p.Name == "gemini" { // it does not exit while an MCP server runs
+		task.Ended = func() {
+			time.AfterFunc(3*time.Second, func() { cmd.Process.Signal(syscall.SIGTERM) })
+		}
 	}
-	recorded := recording(t, p.Name)
-	out.outcome, err = driver.Run(ctx, p.Driver, stdin, io.TeeReader(stdout, recorded), task, func(u driver.Update) { out.updates = append(out.updates, u) })
+	output := io.TeeReader(stdout, recording(t))
+	try.outcome, err = driver.Run(ctx, p.Driver, stdin, output, task, func(u driver.Update) { try.updates = append(try.updates, u) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd.Wait() //nolint:errcheck // the exit code says the same
-	out.exit = cmd.ProcessState.ExitCode()
-	t.Logf("%+v, exit code %d, %d updates", out.outcome, out.exit, len(out.updates))
-	return out
+	try.exit = cmd.ProcessState.ExitCode()
+	for len(try.bodies) > 0 {
+		try.offered = append(try.offered, <-try.bodies)
+	}
 }
 
-func recording(t *testing.T, name string) io.Writer {
+func recording(t *testing.T) io.Writer {
 	dir := os.Getenv("SEER_RECORD")
 	if dir == "" {
 		return io.Discard
 	}
-	f, err := os.Create(filepath.Join(dir, name+"-"+strings.ReplaceAll(filepath.Base(t.Name()), "_", "-")+".jsonl"))
+	f, err := os.Create(filepath.Join(dir, strings.ReplaceAll(filepath.Base(t.Name()), "_", "-")+".jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +263,7 @@ func recording(t *testing.T, name string) io.Writer {
 	return f
 }
 
-func abs(t *testing.T, path string) string {
+func absolute(t *testing.T, path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package driver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"hash/maphash"
 	"io"
 )
@@ -21,10 +22,8 @@ func parse(text []byte) (object, bool) {
 	if dec.Decode(&o) != nil || o == nil {
 		return nil, false
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, false
-	}
-	return o, true
+	_, err := dec.Token()
+	return o, errors.Is(err, io.EOF)
 }
 
 func (o object) text(key string) string {

@@ -123,8 +123,16 @@ func TestServersOfCodex(t *testing.T) {
 	}
 }
 
+func TestMCPFile(t *testing.T) {
+	want := `{"mcpServers":{"s":{"args":[],"command":"/bin/s"},"t":{"args":["<"],"command":"/bin/t","env":{"K":"v"}}}}`
+	got := MCPFile([]Server{{Name: "s", Command: "/bin/s"}, {Name: "t", Command: "/bin/t", Args: []string{"<"}, Env: map[string]string{"K": "v"}}})
+	if got != want {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestLimits(t *testing.T) {
-	for name, want := range map[string][2]bool{"claude": {true, true}, "codex": {false, false}, "gemini": {true, true}, "opencode": {true, true}} {
+	for name, want := range map[string][2]bool{"claude": {true, true}, "codex": {false, false}, "gemini": {true, true}, "opencode": {false, true}} {
 		p, err := Load(name)
 		if err != nil {
 			t.Fatal(err)

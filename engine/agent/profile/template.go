@@ -27,13 +27,7 @@ type tmpl struct {
 }
 
 var functions = template.FuncMap{
-	"json": func(v any) (string, error) {
-		var out strings.Builder
-		enc := json.NewEncoder(&out)
-		enc.SetEscapeHTML(false)
-		err := enc.Encode(v)
-		return strings.TrimSuffix(out.String(), "\n"), err
-	},
+	"json": jsonValue,
 	"toml": tomlValue,
 	"join": func(sep string, list []string) string { return strings.Join(list, sep) },
 	"mcp":  mcpServers,
@@ -57,6 +51,22 @@ func mcpServers(servers []Server, more ...string) (map[string]map[string]any, er
 		out[s.Name] = one
 	}
 	return out, nil
+}
+
+// MCPFile is the content of [Data.MCPFile]: {"mcpServers": …}. Lists of arguments are never null,
+// for Claude Code ignores a server with such a list, and says nothing.
+func MCPFile(servers []Server) string {
+	all, _ := mcpServers(servers)                           // without more fields, which alone can be wrong
+	text, _ := jsonValue(map[string]any{"mcpServers": all}) // texts are always JSON
+	return text
+}
+
+func jsonValue(v any) (string, error) {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
 // tomlValue writes a text, a list of texts, or a mapping of texts as a TOML value.
@@ -83,11 +93,8 @@ func tomlValue(v any) (string, error) {
 // tomlText is a basic string of TOML, which has the escapes of JSON and one more character to
 // escape.
 func tomlText(s string) string {
-	var out strings.Builder
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.Encode(s) //nolint:errcheck // a text is always JSON
-	return strings.ReplaceAll(strings.TrimSuffix(out.String(), "\n"), "\u007f", `\u007f`)
+	text, _ := jsonValue(s) // a text is always JSON
+	return strings.ReplaceAll(text, "\u007f", `\u007f`)
 }
 
 func (t *tmpl) parse(text string) error {

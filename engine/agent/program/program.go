@@ -129,12 +129,12 @@ func packageVersion(real string) string {
 	return ""
 }
 
-const versionLimit = 20 * time.Second
+const versionLimit = time.Minute
 
 var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?([-+][0-9A-Za-z.-]+)?`)
 
 // AskVersion starts the program with args, such as --version, and takes the version from what it
-// prints: digits with dots. It gets a PATH and an empty home of its own, and 20 seconds.
+// prints: digits with dots. It gets a PATH and an empty home of its own, and a minute.
 func (p Program) AskVersion(ctx context.Context, args ...string) (string, error) {
 	home, err := os.MkdirTemp("", "seer-version-")
 	if err != nil {

@@ -3,6 +3,7 @@ package program
 import (
 	"bufio"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -236,7 +237,7 @@ func shebang(real string) (interpreter string, args []string, err error) {
 	if len(line) < 2 || string(line[:2]) != "#!" {
 		return "", nil, nil
 	}
-	if err == bufio.ErrBufferFull {
+	if errors.Is(err, bufio.ErrBufferFull) {
 		return "", nil, sdk.Errorf(sdk.Invalid, "its first line has no end")
 	}
 	words := strings.Fields(string(line[2:]))
