@@ -135,6 +135,9 @@ func eventOf(root *os.Root, line []byte) (event.Event, error) {
 	if err == nil && e.Type == "" {
 		err = errors.New("it has no type")
 	}
+	if u, ok := e.Data.(event.Unknown); err == nil && ok && len(u.Raw) == 0 {
+		err = errors.New("it has no data")
+	}
 	if err == nil {
 		err = checkTime(e.Time)
 	}
