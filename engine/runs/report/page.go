@@ -70,7 +70,8 @@ type figure struct {
 
 type shownCall struct {
 	*call
-	Name, Took, Brief                     string
+	Name, Took, Brief, Status, Class      string
+	Facts                                 []fact
 	ShownArguments, ShownResult, ShownOut text
 	Failure                               text
 	Items                                 int
@@ -158,7 +159,7 @@ func (p *page) transcript() {
 	for _, f := range s.reports {
 		e := entry{Name: line(f.Name, 200)}
 		if f.Err != nil {
-			e.Text = text{Note: f.Err.Error()}
+			e.Text = text{Note: "Not shown: " + f.Err.Error() + "."}
 		} else {
 			e.Text = start(string(f.Data), 4*p.limits.text, line(f.Path, 200))
 			e.HTML = s.markdown(e.Text.Text, style{marked: true})
@@ -272,7 +273,7 @@ func (p *page) calls() {
 	n := min(len(s.calls), p.limits.items)
 	for i := range s.calls[:n] {
 		c := &s.calls[i]
-		shown := shownCall{call: c, Name: line(c.Service+"."+c.Function, 120), Took: seconds(c.Seconds), Items: len(c.Entry.Items)}
+		shown := shownCall{call: c, Name: line(c.Service+"."+c.Function, 120), Took: seconds(c.Seconds), Items: len(c.Entry.Items), Status: line(string(c.State), 20), Class: class(c.State), Facts: c.facts()}
 		shown.ShownArguments = plain(indented(c.Arguments.Text), p.limits.text, c.Arguments.Where)
 		shown.ShownResult = plain(indented(c.Result.Text), p.limits.text, c.Result.Where)
 		shown.ShownOut = plain(carriage(c.Output.Text), p.limits.text, c.Output.Where)
@@ -287,4 +288,16 @@ func (p *page) calls() {
 		p.CallsLeft = fmt.Sprintf("The first %d of %d calls are here; record/calls.jsonl has all.", n, len(s.calls))
 	}
 	p.Timeline = s.timeline(p.Calls, s.requests)
+}
+
+// facts are what the record says of a call in few words.
+func (c *call) facts() []fact {
+	all := []fact{{"Call", line(c.ID, 100)}, {"Code", line(c.CodeHash, 100)}, {"Seed", line(string(c.Seed), 40)}}
+	for _, m := range c.Models[:min(len(c.Models), 20)] {
+		all = append(all, fact{"Model", line(m.Name+" "+m.Revision, 200)})
+	}
+	for _, m := range c.Datasets[:min(len(c.Datasets), 20)] {
+		all = append(all, fact{"Dataset", line(m.Name+" "+m.Revision, 200)})
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return strings.TrimSpace(f.Value) == "" })
 }

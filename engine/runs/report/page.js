@@ -12,7 +12,8 @@
   addEventListener("hashchange", show);
   document.addEventListener("click", (e) => {
     const link = e.target.closest && e.target.closest("a");
-    if (link && link.getAttribute("href") === location.hash) show(); // no hashchange comes
+    // Where the place is the same, no hashchange comes. The browser moves the focus first.
+    if (link && link.getAttribute("href") === location.hash) setTimeout(show);
   });
   document.getElementById("unfold").addEventListener("click", () => all(true));
   document.getElementById("fold").addEventListener("click", () => all(false));
