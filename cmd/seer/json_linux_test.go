@@ -48,6 +48,12 @@ func jsonCases(registry string) map[string]jsonCase {
 	return map[string]jsonCase{
 		"init":             {oneObject, f("init fresh"), f("init fresh"), 12},
 		"run":              {jsonLines, f("run agent.yaml"), f("run none.yaml"), 3},
+		"runs ls":          {oneList, f("runs ls"), f("runs ls seer.yaml"), 3},
+		"runs show":        {oneObject, f("runs show run-aa --transcript"), f("runs show nobody"), 4},
+		"runs diff":        {oneObject, f("runs diff run-aa run-aa"), f("runs diff run-aa nobody"), 4},
+		"runs open":        {oneObject, nil, f("runs open nobody"), 4},
+		"runs export":      {oneObject, nil, f("runs export nobody --html -o page.html"), 4},
+		"runs rm":          {oneList, f("runs rm run-aa --yes"), f("runs rm nobody --yes"), 4},
 		"plan":             {oneObject, f("plan seer.yaml"), f("plan none.yaml"), 3},
 		"offers":           {oneList, f("offers --cpu --provider local"), f("offers --provider nobody"), 5},
 		"up":               {oneObject, f("up seer.yaml"), f("up bad.yaml"), 3},
@@ -201,7 +207,7 @@ func documented(table, name string) bool {
 func (p *program) jsonNothing() {
 	p.t.Helper()
 	for args, want := range map[string]string{
-		"ls": "[]", "ls --all": "[]", "snapshots ls": "[]", "down --all": "[]",
+		"ls": "[]", "ls --all": "[]", "runs ls": "[]", "snapshots ls": "[]", "down --all": "[]",
 		"gc": `{"ended":[],"cleaned":[],"forgotten":[],"unrecorded":[],"failed":[]}`,
 	} {
 		if got := strings.TrimSpace(p.run(append(strings.Fields(args), "--json")...)); got != want {
@@ -221,6 +227,10 @@ func (p *program) jsonWorld() {
 	p.write("seer.yaml", "name: test\nsandbox: {timeout: 10m}\n")
 	p.write("bad.yaml", "name: test\nsandbox: {timeout: soon}\n")
 	p.write("tools.py", "@expose\ndef hello():\n    print('hi')\n    return [1]\n\n@expose\ndef fail():\n    raise ValueError('no')\n")
+	if err := os.MkdirAll(filepath.Join(p.dir, "runs", "probe-20260102-120000-000001"), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	p.write("runs/probe-20260102-120000-000001/events.jsonl", `{"seq":1,"time":"2026-01-02T12:00:00Z","run":"run-aa00000000000001","source":"engine","type":"run.started","data":{"experiment":"probe"}}`+"\n")
 	p.write("script.yaml", "turns: [{say: hello}]\n")
 	p.write("agent.yaml", "name: test\nsandbox: {timeout: 10m}\nserve: [{file: tools.py, name: tools}]\nagent: {command: [echo, done]}\noutputs: results\n")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(p.dir, "key")).CombinedOutput(); err != nil {

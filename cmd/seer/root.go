@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/modelscmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/plugincmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/rpccmd"
+	"github.com/seer-engine/seer/cmd/seer/internal/runscmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/sandboxcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/snapshotcmd"
 )
@@ -59,7 +60,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	a.GlobalFlags(root)
 	experiment, sandbox, snapshot, call := experimentcmd.New(a), sandboxcmd.New(a), snapshotcmd.New(a), callcmd.New(a)
 	addGroup(root, groupStart, "Start here:",
-		experiment.Init, experiment.Run, experiment.Plan, experiment.Offers)
+		experiment.Init, experiment.Run, runscmd.New(a, runscmd.Writers{}), experiment.Plan, experiment.Offers)
 	addGroup(root, groupSandbox, "Sandboxes:",
 		sandbox.Up, sandbox.Ls, sandbox.Show, snapshot.Snapshot, snapshot.Snapshots,
 		sandbox.Fork, sandbox.Down, sandbox.GC)

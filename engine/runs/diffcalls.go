@@ -45,18 +45,24 @@ func gather(r *Run) (g gathered, err error) {
 
 // Provenance is what run.json says of the models and the code of a run.
 type Provenance struct {
-	Models []struct {
-		Name     string `json:"name"` // empty = hidden
-		Dataset  bool   `json:"dataset"`
-		Hidden   bool   `json:"hidden"`
-		Source   string `json:"source"`
-		Revision string `json:"revision"`
-		Manifest string `json:"manifest"`
-	} `json:"models"`
-	Services []struct {
-		Name     string `json:"name"`
-		CodeHash string `json:"code_hash"`
-	} `json:"services"`
+	Models   []ModelUsed   `json:"models"` // and datasets
+	Services []ServiceUsed `json:"services"`
+}
+
+// ModelUsed is a model or dataset of the sandbox of a run.
+type ModelUsed struct {
+	Name     string `json:"name,omitempty"` // empty = hidden
+	Dataset  bool   `json:"dataset,omitempty"`
+	Hidden   bool   `json:"hidden,omitempty"`
+	Source   string `json:"source"`
+	Revision string `json:"revision"`
+	Manifest string `json:"manifest,omitempty"` // key of the list of its files in run.models.json
+}
+
+// ServiceUsed is an interface that the agent could call.
+type ServiceUsed struct {
+	Name     string `json:"name"`
+	CodeHash string `json:"code_hash"`
 }
 
 // Provenance reads run.json. A run that was killed has none: [fs.ErrNotExist].
@@ -66,9 +72,15 @@ func (r *Run) Provenance() (p Provenance, err error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		err = fmt.Errorf("read %s of the run %s: %w", RunName, r.ID, err)
+		return p, fmt.Errorf("read %s of the run %s: %w", RunName, r.ID, err)
 	}
-	return p, err
+	if p.Models == nil {
+		p.Models = []ModelUsed{}
+	}
+	if p.Services == nil {
+		p.Services = []ServiceUsed{}
+	}
+	return p, nil
 }
 
 // provenance is what run.json says of models and code, and without that file what calls say.

@@ -90,8 +90,8 @@ func isRun(dir string) bool {
 }
 
 // Find finds a run by its ID, an unambiguous beginning of the ID (with or without run-), the path
-// or the name of its folder, or "latest", which is the newest of all roots. A ref that no run has is
-// [fs.ErrNotExist], and one that several have is [errdefs.KindConflict].
+// or the name of its folder, or "latest", which is the newest of all roots. A ref that no run or
+// several have is [errdefs.KindNotFound].
 func Find(ref string, roots ...string) (*Run, error) {
 	if strings.ContainsRune(ref, filepath.Separator) || ref != "" && isRun(ref) {
 		return Open(ref)
@@ -112,14 +112,14 @@ func Find(ref string, roots ...string) (*Run, error) {
 	case 1:
 		return Open(matches[0].dir)
 	case 0:
-		missing := fmt.Errorf("there is no run %q in %s: %w", ref, strings.Join(searched(roots), ", "), fs.ErrNotExist)
-		return nil, errors.Join(errdefs.Wrap(errdefs.KindNotFound, missing), err)
+		missing := fmt.Errorf("there is no run %q: none of the %d runs that are known has that ID or folder; list the runs", ref, len(found))
+		return nil, errors.Join(&errdefs.Error{Kind: errdefs.KindNotFound, Err: missing}, err)
 	}
 	var names []string
 	for _, m := range matches {
 		names = append(names, m.id+" ("+filepath.Base(m.dir)+")")
 	}
-	return nil, &errdefs.Error{Kind: errdefs.KindConflict, Err: fmt.Errorf("%q means several runs: %s; write more of the ID, or the name of the folder", ref, strings.Join(first(names, 10), ", "))}
+	return nil, &errdefs.Error{Kind: errdefs.KindNotFound, Err: fmt.Errorf("%q means several runs: %s; write more of the ID, or the name of the folder", ref, strings.Join(first(names, 10), ", "))}
 }
 
 // choose are the runs that ref means: those with exactly this ID or name, else those whose ID begins
@@ -138,14 +138,6 @@ func choose(ref string, all []known) []known {
 		return exact
 	}
 	return begun
-}
-
-// searched are the roots as an error names them.
-func searched(roots []string) []string {
-	if len(roots) == 0 {
-		return []string{"no folder"}
-	}
-	return first(roots, 3)
 }
 
 // first are the first n texts, and "…" if there are more.

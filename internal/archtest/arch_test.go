@@ -125,6 +125,7 @@ var allowed = map[string][]string{
 		"engine/newsession", "engine/provision", "engine/pyenv", "engine/sandboxfs", "engine/service", "engine/session", "engine/snapshot", "engine/start", "engine/state", "engine/surface", "engine/trust", "engine/trust/effects", "engine/workspace"},
 	"engine/errdefs": {"sdk", "engine/experiment", "engine/plugin/host", "engine/machine", "engine/protocol", "engine/trust"},
 	"engine/record":  {"sdk", "engine/client", "engine/protocol", "engine/protocol/journal", "engine/plainfile", "engine/protocol/value"},
+	"engine/runs":    {"engine/errdefs", "engine/event", "engine/plainfile", "engine/protocol/value", "engine/record", "engine/state"},
 	"engine/run": {"sdk", "engine", "engine/event", "engine/state", "engine/record", "engine/experiment", "engine/isolation", "engine/isolation/cgroup",
 		"engine/isolation/filebits", "engine/client", "engine/protocol", "engine/namesearch", "engine/notebook", "engine/surface", "engine/sanitize", "engine/workspace", "engine/collect", "engine/plainfile", "engine/trust"},
 	"engine/rpc":              {"sdk", "engine", "engine/event", "engine/event/eventtext", "engine/experiment", "engine/inventory", "engine/newsession", "engine/protocol", "engine/run", "engine/surface", "engine/workspace"},

@@ -2,14 +2,11 @@ package sandboxcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"html"
 	"io"
 	"net/url"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -98,32 +95,20 @@ func pageOf(ctx context.Context, s *engine.Sandbox, what string) (p page, err er
 	return p, err
 }
 
-// xdgNothing is the code of xdg-open where there is nothing that could open it.
-const xdgNothing = 3
-
 // browse has the desktop open a page of a sandbox. Every user of this computer can read the
 // arguments of programs, so the browser is given a private file that leads to the URL.
 // The browser may read it after this returns: it stays as long as the sandbox.
 func (a app) browse(ctx context.Context, sandbox, address string) error {
-	command := "xdg-open"
-	if runtime.GOOS == "darwin" {
-		command = "open"
-	}
-	path, err := exec.LookPath(command)
+	program, err := cli.Browser()
 	if err != nil {
-		return errors.New("there is no " + command)
+		return err
 	}
 	if !a.urlInArguments {
 		if address, err = a.redirect(sandbox, address); err != nil {
 			return err
 		}
 	}
-	err = exec.CommandContext(ctx, path, address).Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && command == "xdg-open" && exit.ExitCode() == xdgNothing {
-		return errors.New("xdg-open has found none")
-	}
-	return err
+	return cli.Browse(ctx, program, address)
 }
 
 // redirect writes the file that leads to a URL, and returns the file's own URL.
