@@ -24,7 +24,7 @@ def expect(field: str, wanted: Any) -> None:
 
 
 expect("provider", agent)
-expect("state", {"interrupted": "stopped", "crash": "finished"}.get(kind, "finished"))
+expect("state", {"interrupted": "stopped", "crash": "failed"}.get(kind, "finished"))
 if kind in ("library", "mcp", "notebook"):
     expect("exit_code", 0)
 if kind == "crash" and not run.get("exit_code"):

@@ -21,7 +21,7 @@ func (r *Recorder) take(rec journal.Record, body io.Reader) error {
 		r.begin = rec.Begin
 		return nil
 	}
-	if rec.ID == "" {
+	if rec.ID == "" || r.skipping {
 		return nil
 	}
 	p := r.open[rec.ID]

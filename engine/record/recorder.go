@@ -37,12 +37,27 @@ type Recorder struct {
 	open    map[string]*pending
 	order   []*pending
 	seeds   map[string]int // function → place of its parameter seed
+
+	skipping bool // what is read is from before the record
 }
 
 // NewRecorder makes a recorder that begins with the first call of the service. warn
 // is told what the record lacks.
 func NewRecorder(source Source, service string, to *Writer, warn func(format string, args ...any)) *Recorder {
 	return &Recorder{source: source, service: service, to: to, warn: warn, segment: 1, open: map[string]*pending{}, seeds: map[string]int{}}
+}
+
+// Skip leaves out the calls that the service has had until now. It is for services that were
+// there before the run, and comes before Follow.
+func (r *Recorder) Skip(ctx context.Context) error {
+	r.skipping = true
+	defer func() { r.skipping = false }()
+	for {
+		more, err := r.read(ctx, 0)
+		if err != nil || !more {
+			return err
+		}
+	}
 }
 
 // Follow records until ctx ends. A machine that cannot be reached for a while is

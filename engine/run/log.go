@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -168,6 +169,9 @@ func (r *runner) closeLog(failure error) error {
 	}
 	if !r.finished {
 		end.ExitCode = -1
+	}
+	if r.finished && r.result.ExitCode != 0 {
+		end.State, end.Error = "failed", fmt.Sprintf("the agent ended with exit code %d", r.result.ExitCode)
 	}
 	if failure != nil {
 		end.State, end.Error = "failed", failure.Error()

@@ -31,12 +31,18 @@ func startRecording(outputs *os.Root, warn func(string, ...any)) (*recording, er
 	return c, nil
 }
 
-// service records the calls of a service from its first on.
-func (c *recording) service(s *engine.Sandbox, v *engine.Service) error {
+// service records the calls of a service from its first on; of one that was there before the run,
+// from now on.
+func (c *recording) service(s *engine.Sandbox, v *engine.Service, before bool) error {
 	if err := c.writer.Service(v.Name(), v.Interface()); err != nil {
 		return err
 	}
 	r := record.NewRecorder(s.Runtime().Services(), v.Name(), c.writer, c.warn)
+	if before {
+		if err := r.Skip(c.ctx); err != nil {
+			return err
+		}
+	}
 	c.recorders = append(c.recorders, r)
 	c.wg.Go(func() {
 		if err := r.Follow(c.ctx); err != nil {

@@ -34,7 +34,11 @@ const cleanupTimeout = time.Minute
 
 // Options say how an experiment is run.
 type Options struct {
-	Name  string // of the sandbox; empty = none
+	Name string // of the sandbox; empty = none
+	// In is a sandbox that runs already, by its ID, an unambiguous beginning of it or its name: the
+	// run uses it in place of a new one, and leaves it as it is. Of the experiment, serve, workspace,
+	// agent, runs and outputs count.
+	In    string
 	Check engine.CheckOptions
 	Keep  bool // leave the sandbox and the surfaces as they are
 	// AskKeep is asked whether to keep the sandbox of a run that was stopped; nil = no. It
@@ -97,7 +101,7 @@ func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Op
 	return r.result, once(err, r.closeLog(err))
 }
 
-// cost is what the sandbox has cost.
+// cost is what the sandbox has cost in this run.
 func (r *runner) cost(ctx context.Context) float64 {
 	infos, err := r.engine.Sandboxes(ctx, false)
 	if err != nil {
@@ -105,7 +109,7 @@ func (r *runner) cost(ctx context.Context) float64 {
 	}
 	for _, info := range infos {
 		if info.ID == r.id {
-			return info.Cost
+			return info.Cost - r.costBefore
 		}
 	}
 	return 0
@@ -153,8 +157,10 @@ type runner struct {
 	agent     agentSetup
 	result    Result
 	models    []modelRecord
-	manifests map[string]manifestRecord // of the models, by digest
-	finished  bool                      // the agent has ended by itself: there is an exit code
+
+	costBefore float64                   // of a sandbox that was there before
+	manifests  map[string]manifestRecord // of the models, by digest
+	finished   bool                      // the agent has ended by itself: there is an exit code
 }
 
 func newRunner(e *engine.Engine, exp *experiment.Experiment, o Options) *runner {
@@ -186,9 +192,7 @@ func (r *runner) run(ctx context.Context) error {
 	if r.agent.warning != "" {
 		r.report.Send(r.agent.unconfined())
 	}
-	var err error
-	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Agent: true, Confirmed: r.folders, CheckOptions: r.opts.Check, Progress: r.forward()})
-	if err != nil {
+	if err := r.open(ctx); err != nil {
 		return err
 	}
 	r.id = r.sandbox.ID()
@@ -207,6 +211,15 @@ func (r *runner) run(ctx context.Context) error {
 	if err != nil && ctx.Err() == nil && living.Err() != nil {
 		return context.Cause(living) // not what it led to
 	}
+	return err
+}
+
+// open makes the sandbox, or finds the one that the run is to use.
+func (r *runner) open(ctx context.Context) (err error) {
+	if r.opts.In != "" {
+		return r.enter(ctx)
+	}
+	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Agent: true, Confirmed: r.folders, CheckOptions: r.opts.Check, Progress: r.forward()})
 	return err
 }
 
@@ -234,17 +247,21 @@ func (r *runner) work(ctx context.Context) error {
 func (r *runner) serve(ctx context.Context, s experiment.Serve) error {
 	o := engine.ServeOptionsOf(s)
 	o.Progress, o.Record = r.forward(), !r.exp.NoRecord
-	served, err := r.sandbox.Serve(ctx, o)
-	if err != nil {
-		return r.exp.Explain(err)
+	served, before := r.found(ctx, s)
+	if !before {
+		var err error
+		if served, err = r.sandbox.Serve(ctx, o); err != nil {
+			return r.exp.Explain(err)
+		}
 	}
+	var err error
 	if o.Record && r.recording == nil {
 		if r.recording, err = startRecording(r.results.root, r.warn); err != nil {
 			return err
 		}
 	}
 	if o.Record {
-		if err := r.recording.service(r.sandbox, served); err != nil {
+		if err := r.recording.service(r.sandbox, served, before); err != nil {
 			return err
 		}
 	}
@@ -382,7 +399,7 @@ func (r *runner) cleanup(stop context.Context) error {
 		stop()
 	}
 	if r.sandbox != nil {
-		if stopped && !r.opts.Keep && r.opts.AskKeep != nil {
+		if stopped && !r.opts.Keep && r.opts.In == "" && r.opts.AskKeep != nil {
 			r.opts.Keep = r.asked(ctx)
 		}
 		errs = append(errs, r.endSandbox(ctx))
@@ -410,6 +427,10 @@ func (r *runner) asked(ctx context.Context) bool {
 
 func (r *runner) endSandbox(ctx context.Context) error {
 	id := r.sandbox.ID()
+	if r.opts.In != "" {
+		r.result.Kept = true
+		return r.sandbox.Close()
+	}
 	if r.opts.Keep {
 		r.result.Kept = true
 		err := r.sandbox.Detach(ctx, r.exp.Sandbox.Timeout)

@@ -180,7 +180,7 @@ func TestLogOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := summaryOf(t, first.Folder); got.ExitCode == nil || *got.ExitCode != 7 || got.State != runs.Finished || got.ID != first.Run {
+	if got := summaryOf(t, first.Folder); got.ExitCode == nil || *got.ExitCode != 7 || got.State != runs.Failed || got.ID != first.Run {
 		t.Errorf("the first run: %+v", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

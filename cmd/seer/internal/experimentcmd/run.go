@@ -17,8 +17,7 @@ import (
 
 func newRun(a app) *cobra.Command {
 	var set []string
-	var keep bool
-	var check engine.CheckOptions
+	var o run.Options
 	c := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run an experiment: sandbox, functions, agent, results",
@@ -29,6 +28,9 @@ results in outputs/ and end the sandbox.
 Before the first run, Seer shows what the experiment does beyond its folder and its
 confinement, and asks you to confirm it; in scripts, use --trust or --yes.
 
+With --in, the run uses a sandbox of seer up in place of a new one. Functions of the same
+code keep what they have loaded.
+
 The first Ctrl-C stops cleanly: Seer asks the agent to end, collects the results and
 ends the sandbox. On a terminal, it first asks whether to keep the sandbox. The second
 Ctrl-C stops at once, and the sandbox ends with its lease.
@@ -36,27 +38,33 @@ Ctrl-C stops at once, and the sandbox ends with its lease.
 The exit code is 11 if the agent fails, and 15 if nobody has confirmed the experiment.`,
 		Example: `  seer run seer.yaml
   seer run seer.yaml --set sandbox.timeout=2h --set sandbox.network=open
-  seer run seer.yaml --keep      # look around in it afterwards`,
+  seer run seer.yaml --keep      # look around in it afterwards
+  seer run seer.yaml --in lab    # in a sandbox that has its models loaded`,
 		Args: cli.Args(1, 1, "the experiment FILE"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.runExperiment(cmd.Context(), given[0], set, keep, check)
+			return a.runExperiment(cmd.Context(), given[0], set, o)
 		},
 		ValidArgsFunction: cli.CompleteExperiment,
 	}
 	cli.AddSet(c, &set)
-	cli.AddUnguarded(c, &check)
+	cli.AddUnguarded(c, &o.Check)
 	a.AddTrust(c)
-	c.Flags().BoolVar(&keep, "keep", false, "keep the sandbox running when the agent has ended")
+	c.Flags().BoolVar(&o.Keep, "keep", false, "keep the sandbox running when the agent has ended")
+	c.Flags().StringVar(&o.In, "in", "", "use the running `SANDBOX`, with the functions and models that it has loaded,\nand leave it as it is")
+	_ = c.RegisterFlagCompletionFunc("in", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return a.CompleteSandbox(cmd, nil, begun)
+	})
 	return c
 }
 
-func (a app) runExperiment(ctx context.Context, file string, set []string, keep bool, check engine.CheckOptions) error {
+func (a app) runExperiment(ctx context.Context, file string, set []string, o run.Options) error {
 	exp, err := a.LoadExperiment(ctx, file, set)
 	if err != nil {
 		return err
 	}
 	a.Stop.SetCleanup("asking the agent to end, collecting its results and ending the sandbox")
-	return a.agentWork(run.Options{Keep: keep, Check: check, AskKeep: a.askKeep}, func(e *engine.Engine, o run.Options) (run.Result, error) {
+	o.AskKeep = a.askKeep
+	return a.agentWork(o, func(e *engine.Engine, o run.Options) (run.Result, error) {
 		return run.Run(ctx, e, exp, o)
 	})
 }

@@ -2,6 +2,7 @@ package sandboxcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -17,12 +18,15 @@ import (
 func newUp(a app) *cobra.Command {
 	var set []string
 	var o engine.UpOptions
+	var noServe bool
 	c := &cobra.Command{
 		Use:   "up FILE",
 		Short: "Start a sandbox that stays",
-		Long: `Start the sandbox of an experiment: machine, models, files, variables, secrets. It
-serves nothing and runs no agent; see serve and run. The sandbox outlives this command.
-You can use it from any terminal until seer down or its timeout ends it.
+		Long: `Start the sandbox of an experiment: machine, models, files, variables, secrets. Then
+load the interfaces that the file names under serve. No agent runs; see run. The sandbox
+outlives this command. You can use it from any terminal until seer down or its timeout
+ends it. If an interface does not load, the sandbox stays, so that you can mend the file
+and serve it again.
 
 The ID goes to stdout.`,
 		Example: `  seer up seer.yaml --name lab
@@ -40,7 +44,7 @@ The ID goes to stdout.`,
 			if err := machine.CheckName(o.Name); err != nil {
 				return cli.Usagef("--name: %w", err)
 			}
-			return a.up(cmd.Context(), given[0], set, o)
+			return a.up(cmd.Context(), given[0], set, o, !noServe)
 		},
 	}
 	cli.AddSet(c, &set)
@@ -48,11 +52,12 @@ The ID goes to stdout.`,
 	a.AddTrust(c)
 	c.Flags().StringVar(&o.Snapshot, "snapshot", "", "start from the files of snapshot `NAME`")
 	_ = c.RegisterFlagCompletionFunc("snapshot", a.CompleteSnapshot)
+	c.Flags().BoolVar(&noServe, "no-serve", false, "load no interfaces; seer serve does it later")
 	c.Flags().StringVar(&o.Name, "name", "", "another `name` for the sandbox; two live sandboxes cannot share one")
 	return c
 }
 
-func (a app) up(ctx context.Context, file string, set []string, o engine.UpOptions) error {
+func (a app) up(ctx context.Context, file string, set []string, o engine.UpOptions, serve bool) error {
 	exp, err := a.LoadExperiment(ctx, file, set)
 	if err != nil {
 		return err
@@ -77,7 +82,15 @@ func (a app) up(ctx context.Context, file string, set []string, o engine.UpOptio
 	if err != nil {
 		return err
 	}
-	return a.Print(info, func(io.Writer) error {
+	var unserved error
+	if serve {
+		if unserved = a.serveAll(ctx, s, exp); unserved == nil && len(exp.Serve) > 0 {
+			if info, err = s.Info(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	err = a.Print(info, func(io.Writer) error {
 		ref := info.ID
 		if info.Name != "" {
 			ref = info.Name
@@ -88,6 +101,19 @@ func (a app) up(ctx context.Context, file string, set []string, o engine.UpOptio
 		a.UI.Tell("%s until %s. Now: %s, or: seer down %s", location(info), term.Clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
 		return nil
 	})
+	return errors.Join(err, unserved)
+}
+
+// serveAll loads the interfaces of the experiment.
+func (a app) serveAll(ctx context.Context, s *engine.Sandbox, exp *experiment.Experiment) error {
+	for _, spec := range exp.Serve {
+		o := engine.ServeOptionsOf(spec)
+		o.Progress, o.Record = a.UI.Progress, !exp.NoRecord
+		if _, err := s.Serve(ctx, o); err != nil {
+			return fmt.Errorf("%w (the sandbox %s runs: mend the file, then seer serve it, or seer down)", exp.Explain(err), s.ID())
+		}
+	}
+	return nil
 }
 
 // nextStep is what one does with a sandbox of this kind, whose Jupyter is at url.
