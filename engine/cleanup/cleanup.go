@@ -66,10 +66,10 @@ func (c *Cleaner) GC(ctx context.Context, providers ...string) (machine.GCReport
 
 // sweepRelays removes what the runs of ended sandboxes have left.
 func (c *Cleaner) sweepRelays() error {
-	return c.Store.SweepRelays(func(id string) bool {
+	return errors.Join(c.Store.SweepAgents(), c.Store.SweepRelays(func(id string) bool {
 		r, err := c.Ledger.Get(id)
 		return err == nil && r.Live()
-	})
+	}))
 }
 
 // sweepSnapshots removes what killed programs have left in the store.

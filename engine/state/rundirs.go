@@ -74,21 +74,32 @@ func (s *Store) SweepRelays(live func(sandbox string) bool) error {
 	return errors.Join(errs...)
 }
 
-// Agent makes a folder on disk for what gVisor keeps of an agent that this program runs.
-// Whoever made it removes it with [RunDirs.RemoveAgent]; what programs that were killed have
-// left is removed by the next call.
+// Agent makes a folder on disk for what belongs to an agent that this program runs: its home, or
+// what gVisor keeps of it. Whoever made it removes it with [RunDirs.RemoveAgent]; what programs
+// that were killed have left is removed by the next call, or by [Store.SweepAgents].
 func (d RunDirs) Agent() (string, error) {
 	top, err := d.store.Dir("agents")
 	if err != nil {
 		return "", err
 	}
-	entries, _ := os.ReadDir(top)
+	_ = d.store.SweepAgents() // what stays is for the next sweep
+	return os.MkdirTemp(top, strconv.Itoa(os.Getpid())+"-")
+}
+
+// SweepAgents removes the folders of [RunDirs.Agent] whose program is gone.
+func (s *Store) SweepAgents() error {
+	top, err := s.Dir("agents")
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(top)
+	errs := []error{err}
 	for _, entry := range entries {
 		if ofProgramGone(entry.Name(), "") {
-			_ = RemoveAll(filepath.Join(top, entry.Name()))
+			errs = append(errs, RemoveAll(filepath.Join(top, entry.Name())))
 		}
 	}
-	return os.MkdirTemp(top, strconv.Itoa(os.Getpid())+"-")
+	return errors.Join(errs...)
 }
 
 // RemoveAgent removes a folder of [RunDirs.Agent].
