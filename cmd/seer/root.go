@@ -14,6 +14,8 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/runscmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/sandboxcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/snapshotcmd"
+	"github.com/seer-engine/seer/engine/runs/inspectlog"
+	"github.com/seer-engine/seer/engine/runs/report"
 )
 
 // Groups of commands, in the order of the help.
@@ -60,7 +62,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	a.GlobalFlags(root)
 	experiment, sandbox, snapshot, call := experimentcmd.New(a), sandboxcmd.New(a), snapshotcmd.New(a), callcmd.New(a)
 	addGroup(root, groupStart, "Start here:",
-		experiment.Init, experiment.Run, runscmd.New(a, runscmd.Writers{}), experiment.Plan, experiment.Offers)
+		experiment.Init, experiment.Run, runscmd.New(a, runscmd.Writers{HTML: report.Write, Inspect: inspectlog.Write}), experiment.Plan, experiment.Offers)
 	addGroup(root, groupSandbox, "Sandboxes:",
 		sandbox.Up, sandbox.Ls, sandbox.Show, snapshot.Snapshot, snapshot.Snapshots,
 		sandbox.Fork, sandbox.Down, sandbox.GC)

@@ -43,7 +43,7 @@ func TestAgentThatIgnoresEverything(t *testing.T) {
 			p, j := deafPlace(t, isolation, 10*time.Minute)
 			j.signal(syscall.SIGINT)
 			p.check(j.wait(), 130, "stopping")
-			if p.read("outputs/so far") != "something" {
+			if p.read("runs/latest/outputs/so far") != "something" {
 				t.Error("the results are lost")
 			}
 			if n := p.agents(); n > 0 {
@@ -135,7 +135,7 @@ func TestRunsSideBySide(t *testing.T) {
 	}
 	p.write("workspace/go", "")
 	p.check(first.wait(), 0)
-	for _, file := range []string{"outputs/started", "results of the second/started"} {
+	for _, file := range []string{"runs/latest/outputs/started", "results of the second/started"} {
 		if !p.has(file) {
 			t.Errorf("%s is missing", file)
 		}

@@ -143,7 +143,7 @@ func (v *prey) intact() {
 // nothingTaken checks the collected outputs.
 func (v *prey) nothingTaken() {
 	v.t.Helper()
-	_ = filepath.WalkDir(v.path("outputs"), func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(v.path("runs/latest/outputs"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && filepath.Base(path) != "agent.log" && strings.Contains(v.read(path), v.canary) {
 			v.t.Errorf("collected: %s", path)
 		}
