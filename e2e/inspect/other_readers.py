@@ -27,8 +27,9 @@ async def scout() -> dict[str, tuple]:
 found = asyncio.run(scout())
 assert len(found) == 7 and found["sample"][:3] == ("model-large", 15070, 9) and found["long"][2] == 10_000, found
 
-_, runs = runs_from_file(folder / "sample.eval")
-(run,) = list(runs)
+with (folder / "sample.eval").open("rb") as file:
+    _, runs = runs_from_file(file, "eval")
+    (run,) = list(runs)
 roles = [m.role for m in run.transcripts[0].messages]
 assert roles[0] == "user" and roles.count("tool") == 3 and roles[-1] == "assistant", roles
 print("Scout and Docent read the logs of runs")

@@ -90,7 +90,7 @@ func (a *agentSetup) furnish(r *runner, prompt string, servers map[string]sdk.MC
 	}
 	agent := r.exp.Agent
 	data := profile.Data{
-		Model: agent.Model, ModelURL: address, Upstream: p.setup.Upstream, Token: token, MCPFile: filepath.Join(a.workspace, mcpName),
+		Model: agent.Model, ModelURL: address, Upstream: p.setup.Upstream, Token: token, MCPFile: filepath.Join(a.home(), mcpName),
 		Prompt: prompt, PromptFile: filepath.Join(a.workspace, promptName), Workspace: a.workspace, Home: a.home(),
 		MaxTurns: agent.MaxTurns, Tools: agent.Tools, AsRoot: !a.confined() && os.Geteuid() == 0,
 	}
@@ -105,7 +105,12 @@ func (a *agentSetup) furnish(r *runner, prompt string, servers map[string]sdk.MC
 	p.args, p.env = slices.Concat(rendered.Args, agent.Args), rendered.Env
 	p.task = driver.Task{Prompt: prompt, Dir: a.workspace, Servers: data.Servers, Model: agent.Model}
 	a.mounts = append(a.mounts, sdk.Mount{Source: p.home, Target: isolation.Home, Writable: true})
-	return writeFiles(p.home, rendered.Files)
+	files := maps.Clone(rendered.Files)
+	if files == nil {
+		files = map[string]string{}
+	}
+	files[mcpName] = profile.MCPFile(data.Servers)
+	return writeFiles(p.home, files)
 }
 
 // addServers adds the MCP servers of the experiment, and shows their programs to the agent.

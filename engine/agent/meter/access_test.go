@@ -274,3 +274,20 @@ func TestNoUpgrade(t *testing.T) {
 		t.Errorf("the upstream got %v", sent.Header)
 	}
 }
+
+// TestRefusedKeyIsFinal: an upstream that refuses the key is not asked again for minutes.
+func TestRefusedKeyIsFinal(t *testing.T) {
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		b := with(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"type":"error","error":{"type":"authentication_error","message":"no such key"}}`)
+		}), nil)
+		got := b.post("/v1/messages", `{"model":"scripted","messages":[]}`)
+		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "no such key") {
+			t.Errorf("%d: the agent got %d %s", status, got.status, got.body)
+		}
+		if r := <-b.arrived; r.Status != status || !strings.Contains(r.Error, "no such key") {
+			t.Errorf("%d: %+v", status, r)
+		}
+	}
+}

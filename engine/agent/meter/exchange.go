@@ -63,6 +63,10 @@ func (x *exchange) answered(res *http.Response) error {
 		}
 	}
 	x.status = res.StatusCode
+	if x.status == http.StatusUnauthorized || x.status == http.StatusForbidden {
+		// Some agents repeat these for minutes, as if a login could be renewed. The key stays the same.
+		res.StatusCode, res.Status = http.StatusBadRequest, ""
+	}
 	x.answer = &answer{from: res.Body, redactor: redactor{secrets: secrets}}
 	if x.api != "" {
 		x.answer.stated = newStated(x.api)

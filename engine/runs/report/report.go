@@ -14,7 +14,7 @@
 //     text, or are the same float64. A percent sign, a unit or a rounded number changes nothing:
 //     0.73 is not 0.7312, and 73.1 is not 0.731.
 //   - It has at least three significant digits, from the first digit that is not zero to the last
-//     one: 0.731 and 1,000 calls' 1.001e3, but not 42, 0.50 or 7000.
+//     one: 0.731 and 1234 have enough, 42, 0.50 and 7000 do not.
 package report
 
 import (

@@ -157,7 +157,16 @@ var allowed = map[string][]string{
 // harmless fails for an element, an attribute, a link or a name that the page must not have.
 func harmless(t *testing.T, page string) {
 	t.Helper()
-	names, count := map[string]int{}, map[string]int{}
+	if count := contained(t, page); count["script"] != 1 || count["style"] != 1 {
+		t.Errorf("the page has %d scripts and %d styles", count["script"], count["style"])
+	}
+}
+
+// contained is harmless for a part of a page. It returns how many elements of each name there are.
+func contained(t *testing.T, page string) (count map[string]int) {
+	t.Helper()
+	names := map[string]int{}
+	count = map[string]int{}
 	for z := html.NewTokenizer(strings.NewReader(page)); z.Next() != html.ErrorToken; {
 		token := z.Token()
 		if token.Type != html.StartTagToken && token.Type != html.SelfClosingTagToken {
@@ -185,14 +194,12 @@ func harmless(t *testing.T, page string) {
 			t.Errorf("%d places of the page are called %q", n, name)
 		}
 	}
-	if count["script"] != 1 || count["style"] != 1 {
-		t.Errorf("the page has %d scripts and %d styles", count["script"], count["style"])
-	}
 	for _, r := range page {
-		if r < ' ' && r != '\n' || r == 0x202e || r == 0x2066 || r == 0x9b {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x202e || r == 0x2066 || r == 0x9b {
 			t.Fatalf("the page has the character %U", r)
 		}
 	}
+	return count
 }
 
 func TestHostileContentIsText(t *testing.T) {
@@ -268,11 +275,32 @@ func FuzzTexts(f *testing.F) {
 	f.Add(testruns.Attack)
 	f.Add("| a | b |\n|:-|-:|\n| [call:c1] | ~~0.7312~~ |\n\n3. x\n\n```<b\ny\n```\n")
 	f.Fuzz(func(t *testing.T, written string) {
-		harmless(t, custom(t, func(r *testruns.Run) {
-			r.Call(record.Entry{ID: "c1", Service: "s", Function: "f", State: protocol.CallDone}, "", "0.7312")
-			r.Say("agent_message_chunk", written)
-		}))
+		count := contained(t, report.Markdown(written))
+		for _, own := range []string{"script", "style", "img", "svg", "section", "details", "button", "meta"} {
+			if count[own] > 0 {
+				t.Errorf("a text has made an element %s", own)
+			}
+		}
 	})
+}
+
+func FuzzDrawings(f *testing.F) {
+	f.Add([]byte(testruns.AttackSVG))
+	f.Add([]byte(testruns.SlowSVG))
+	f.Add([]byte(`<!DOCTYPE svg [<!ENTITY a "b">]><svg><g/></svg>`))
+	f.Fuzz(func(_ *testing.T, svg []byte) { _ = report.Drawable(svg) })
+}
+
+func TestSlowDrawingsAreRefused(t *testing.T) {
+	for svg, shown := range map[string]bool{
+		testruns.AttackSVG: true, testruns.SlowSVG: false,
+		`<!DOCTYPE svg PUBLIC "x" "y"><svg><defs><path id="a"/></defs><g id="text"><use xlink:href="#a"/><use href="#a"/></g></svg>`: true,
+		`<!DOCTYPE svg [<!ENTITY a "b">]><svg/>`: false, `<svg><g id="a"><use href=" #a"/></g></svg>`: false, `<svg`: false,
+	} {
+		if err := report.Drawable([]byte(svg)); (err == nil) != shown {
+			t.Errorf("%.60s: %v", svg, err)
+		}
+	}
 }
 
 // Texts that are made to be slow are not.

@@ -1,0 +1,62 @@
+# all.sh AGENT: the runs of one agent, in a network namespace of its own.
+set -euo pipefail
+agent=$1
+ip link set lo up
+export PATH=$TOOLS/node_modules/.bin:$PATH
+export ANTHROPIC_API_KEY=real-key-of-the-user OPENAI_API_KEY=real-key-of-the-user GEMINI_API_KEY=real-key-of-the-user
+mkdir -p "$HOME/.config/seer"
+echo 'prices: {scripted: {input: 1, output: 2}}' >"$HOME/.config/seer/prices.yaml"
+
+experiment() { # experiment KIND URL REST
+  cat <<Y
+name: $agent-$1
+sandbox: {network: none, timeout: 40m$3}
+agent: {provider: $agent, model: scripted, base_url: "$2", budget: 5, timeout: 20m, prompt: Go.}
+Y
+}
+# one KIND SCRIPT REST: a run, and what it has left.
+one() {
+  local kind=$1 status=0
+  "$SEER" agent mock "$2" --log "$agent-$kind.jsonl" >"$agent-$kind.url" &
+  local model=$!
+  until [ -s "$agent-$kind.url" ]; do kill -0 $model || exit 1; sleep 0.05; done
+  mkdir -p "$agent-$kind" && cp "$TOP"/e2e/agents/tools.py "$TOP"/e2e/agent-runs/{ask,helper,kill}.py "$agent-$kind" && echo a,b >"$agent-$kind/data.csv"
+  { experiment "$kind" "$(cat "$agent-$kind.url")" "$3" && cat; } >"$agent-$kind/seer.yaml"
+  "$SEER" run --yes "$agent-$kind/seer.yaml" >"$agent-$kind.out" 2>"$agent-$kind.err" </dev/null &
+  local run=$!
+  if [ "$kind" = interrupted ]; then
+    until grep -q '"request"' "$agent-$kind.jsonl" 2>/dev/null; do kill -0 $run || break; sleep 0.1; done
+    kill -INT $run
+  fi
+  wait $run || status=$?
+  kill $model
+  case $kind in interrupted) wanted=130 ;; crash) wanted=11 ;; *) wanted=0 ;; esac
+  if [ $status -ne $wanted ]; then
+    tail -n 30 "$agent-$kind.out" "$agent-$kind.err" >&2
+    echo "$agent, $kind: exit code $status, and not $wanted" >&2
+    exit 1
+  fi
+  "$SEER" runs show "$agent-$kind/runs/latest" --json >"$agent-$kind.json"
+  "$SEER" runs export "$agent-$kind/runs/latest" --html -o "$agent-$kind.html"
+  "$SEER" runs export "$agent-$kind/runs/latest" --inspect -o "$agent-$kind.eval"
+  "$INSPECT" -B "$TOP/e2e/agent-runs/check.py" "$agent" "$kind" "$agent-$kind.json" "$agent-$kind.eval" "$agent-$kind.html"
+}
+scripts=$TOP/e2e/agent-runs
+one library "$scripts/library.yaml" "" <<Y
+serve: [{file: tools.py}]
+workspace: {files: [ask.py]}
+Y
+one mcp "$TOP/e2e/agents/script.yaml" "" <<Y
+serve: [{file: tools.py, expose_as: mcp, options: {wait: 4s}}]
+Y
+SEER_PYTHON=$JUPYTER one notebook "$TOP/e2e/session-agents/notebook.yaml" ", execution_mode: notebook" <<Y
+workspace: {libraries: [helper.py], files: [data.csv]}
+Y
+one interrupted "$scripts/hang.yaml" "" <<Y
+serve: [{file: tools.py}]
+Y
+one crash "$scripts/crash.yaml" "" <<Y
+serve: [{file: tools.py}]
+workspace: {files: [kill.py]}
+Y
+[ "$("$SEER" ls --json)" = "[]" ]
