@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 	r = p.small(p.path("workspace"), "64k", fill+`"$SEER" run run.yaml`)
 	p.check(r, 14, "space", "workspace")
 	r = p.small(p.path("runs"), "64k", fill+`"$SEER" run run.yaml`)
-	p.check(r, 14, "space", "results")
+	p.check(r, 14, "space", "the folder of the runs")
 	if strings.Contains(r.err, "ready") || strings.Count(r.err, "no space") != 1 {
 		t.Errorf("a sandbox was made for results without a place, or it is said more than once:\n%s", r.err)
 	}
