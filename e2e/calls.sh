@@ -220,7 +220,7 @@ echo "=== a run, and the run again"
 "$SEER" run --yes seer.yaml -q >ran.txt
 grep -Fx 'shape (12, 64, 64) a-0 a-1' ran.txt
 grep -F 'Refused' ran.txt | grep 'tokens of generate must be at most 5'
-"$SEER" replay outputs -q >again.txt
+"$SEER" replay runs/latest -q >again.txt
 cmp ran.txt again.txt
 cat >other.py <<'P'
 import model_tools
@@ -230,6 +230,6 @@ try:
 except LookupError as e:
     print(e)
 P
-"$SEER" replay outputs --yes --set 'workspace.files=[other.py]' -q -- python3 other.py | tee other.txt
+"$SEER" replay runs/latest --yes --set 'workspace.files=[other.py]' -q -- python3 other.py | tee other.txt
 grep -q 'the record has no call of activations with these arguments' other.txt
 test "$("$SEER" ls --json)" = "[]"

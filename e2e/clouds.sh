@@ -12,7 +12,7 @@ export SEER_PYTHON SEER_CHECK_SECONDS=8
 SEER_PYTHON=$("$TOP/scripts/python")
 cp -r "$TOP/examples/induction-heads" demo
 "$SEER" run --yes demo/seer.yaml -q >local.txt
-cp demo/outputs/report.md local.md
+cp demo/runs/latest/outputs/report.md local.md
 for cloud in modal runpod; do
   ./fakecloud "$cloud" -cut 3s >"$cloud.env" 2>"$cloud.left" &
   pid=$!
@@ -25,7 +25,7 @@ for cloud in modal runpod; do
   (
     . "./$cloud.env"
     "$SEER" run --yes demo/seer.yaml -q --set "sandbox.provider=$cloud" >"$cloud.txt"
-    cmp demo/outputs/report.md local.md # the local run's results
+    cmp demo/runs/latest/outputs/report.md local.md # the local run's results
     cmp "$cloud.txt" local.txt
     # Another sandbox of the user's is neither counted nor ended. The fakes have no GPU.
     printf 'name: other\nsandbox: {timeout: 30m}\n' >other.yaml

@@ -36,10 +36,10 @@ grep -q "nobody has granted" refused
 build provider-pond
 cp -r "$TOP/examples/induction-heads" demo
 "$SEER" run --yes demo/seer.yaml -q >local.txt
-cp demo/outputs/report.md local.md
+cp demo/runs/latest/outputs/report.md local.md
 "$SEER" run --yes demo/seer.yaml -q --set sandbox.provider=pond >pond.txt
 cmp pond.txt local.txt
-cmp demo/outputs/report.md local.md
+cmp demo/runs/latest/outputs/report.md local.md
 bill=$(curl -fsS --retry 9 --retry-all-errors --retry-delay 1 -H "Authorization: Bearer $POND_KEY" "$POND_URL/v1/bill")
 python3 - "$bill" <<'P'
 import json, sys

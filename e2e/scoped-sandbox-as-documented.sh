@@ -6,5 +6,5 @@ cp "$example"/testdata/as-documented/* .
 mkdir google
 cp -aL "$example/model" google/gemma-2-9b
 "$SEER" run --yes seer.yaml
-grep -Fx -- '- **num_layers**: 6' outputs/report.md
-grep -F '384 numbers' outputs/report.md
+grep -Fx -- '- **num_layers**: 6' runs/latest/outputs/report.md
+grep -F '384 numbers' runs/latest/outputs/report.md

@@ -3,7 +3,7 @@ cd "$TOP/examples/scoped-sandbox"
 export SEER_PYTHON
 SEER_PYTHON=$(flock "$TOP/.tools/scoped-sandbox.lock" ./prepare) # two scripts share what it makes
 "$SEER_PYTHON" -m unittest # the interface and the agent, without Seer
-rm -rf outputs
+rm -rf runs
 "$SEER" run --yes seer.yaml
-test -s outputs/report.md
-cat outputs/report.md
+test -s runs/latest/outputs/report.md
+cat runs/latest/outputs/report.md

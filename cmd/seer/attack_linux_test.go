@@ -55,7 +55,7 @@ func agentOnScreen(t *testing.T, defended bool) shows {
 	// Five times, because what comes by the other stream may stand between two pieces.
 	agent := "printf '" + orders + "' && for i in 1 2 3 4 5; do printf '\\033'; printf ']52;c;c3BsaXQ=\\007\\n'; done && printf '\\033]8;;http://x\\033\\\\' >&2"
 	file := filepath.Join(dir, "exp.yaml")
-	text := fmt.Sprintf("name: hostile\nsandbox: {timeout: 10m}\noutputs: %s\nagent: {command: [sh, -c, %q]}\n", filepath.Join(dir, "outputs"), agent)
+	text := fmt.Sprintf("name: hostile\nsandbox: {timeout: 10m}\nagent: {command: [sh, -c, %q]}\n", agent)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func agentOnScreen(t *testing.T, defended bool) shows {
 	code := a.Run(context.Background(), []string{"run", file}, newRoot)
 	tty.Close()
 	s := shows{screen: <-seen}
-	log, err := os.ReadFile(filepath.Join(dir, "outputs", "agent.log"))
+	log, err := os.ReadFile(filepath.Join(dir, "runs", "latest", "agent.log"))
 	if code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v; the screen has %q", code, err, s.screen)
 	}

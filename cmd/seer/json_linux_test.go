@@ -49,11 +49,11 @@ func jsonCases(registry string) map[string]jsonCase {
 		"init":             {oneObject, f("init fresh"), f("init fresh"), 12},
 		"run":              {jsonLines, f("run agent.yaml"), f("run none.yaml"), 3},
 		"runs ls":          {oneList, f("runs ls"), f("runs ls seer.yaml"), 3},
-		"runs show":        {oneObject, f("runs show run-aa --transcript"), f("runs show nobody"), 4},
-		"runs diff":        {oneObject, f("runs diff run-aa run-aa"), f("runs diff run-aa nobody"), 4},
-		"runs open":        {oneObject, nil, f("runs open nobody"), 4},
-		"runs export":      {oneObject, nil, f("runs export nobody --html -o page.html"), 4},
-		"runs rm":          {oneList, f("runs rm run-aa --yes"), f("runs rm nobody --yes"), 4},
+		"runs show":        {oneObject, f("runs show run-aa00000000 --transcript"), f("runs show nobody"), 4},
+		"runs diff":        {oneObject, f("runs diff run-aa00000000 run-aa00000000"), f("runs diff run-aa00000000 nobody"), 4},
+		"runs open":        {oneObject, f("runs open run-aa00000000 --print"), f("runs open nobody"), 4},
+		"runs export":      {oneObject, f("runs export run-aa00000000 --html -o page.html"), f("runs export nobody --html -o page.html"), 4},
+		"runs rm":          {oneList, f("runs rm run-aa00000000 --yes"), f("runs rm nobody --yes"), 4},
 		"plan":             {oneObject, f("plan seer.yaml"), f("plan none.yaml"), 3},
 		"offers":           {oneList, f("offers --cpu --provider local"), f("offers --provider nobody"), 5},
 		"up":               {oneObject, f("up seer.yaml"), f("up bad.yaml"), 3},
@@ -87,7 +87,7 @@ func jsonCases(registry string) map[string]jsonCase {
 		"token ls":         {oneList, f("token ls lab tools"), f("token ls lab nothing"), 4},
 		"token revoke":     {oneList, f("token revoke lab tools TOKEN"), f("token revoke lab tools t-none"), 4},
 		"mcp":              {serves, f("mcp --connection guest.json --http 127.0.0.1:0"), f("mcp --connection none.json"), 4},
-		"replay":           {jsonLines, f("replay results"), f("replay none"), 4},
+		"replay":           {jsonLines, f("replay runs/latest"), f("replay none"), 4},
 		"config check":     {oneObject, f("config check seer.yaml"), f("config check bad.yaml"), 3},
 		"config schema":    {oneObject, f("config schema"), f("config schema more"), 2},
 		"plugin ls":        {oneObject, f("plugin ls"), f("plugin ls --plugin-dir="), 2},
@@ -232,7 +232,7 @@ func (p *program) jsonWorld() {
 	}
 	p.write("runs/probe-20260102-120000-000001/events.jsonl", `{"seq":1,"time":"2026-01-02T12:00:00Z","run":"run-aa00000000000001","source":"engine","type":"run.started","data":{"experiment":"probe"}}`+"\n")
 	p.write("script.yaml", "turns: [{say: hello}]\n")
-	p.write("agent.yaml", "name: test\nsandbox: {timeout: 10m}\nserve: [{file: tools.py, name: tools}]\nagent: {command: [echo, done]}\noutputs: results\n")
+	p.write("agent.yaml", "name: test\nsandbox: {timeout: 10m}\nserve: [{file: tools.py, name: tools}]\nagent: {command: [echo, done]}\n")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(p.dir, "key")).CombinedOutput(); err != nil {
 		p.t.Fatalf("%v: %s", err, out)
 	}

@@ -307,7 +307,7 @@ func TestModelsProvenance(t *testing.T) {
 		Files    []struct{ Path, SHA256, Git_SHA1 string }
 	}
 	for name, to := range map[string]any{"run.json": &ran, "run.models.json": &lists} {
-		text, err := os.ReadFile(filepath.Join(p.dir, "outputs", name))
+		text, err := os.ReadFile(filepath.Join(p.dir, "runs", "latest", name))
 		if err == nil {
 			err = json.Unmarshal(text, to)
 		}

@@ -57,12 +57,18 @@ func (l *runLog) open(f *runs.Folder) {
 
 // makeFolder makes the folder of the run and begins its log.
 func (r *runner) makeFolder() error {
+	// A full disk is found before the link to the newest run leads to a run without a log.
+	if info, err := os.Lstat(r.exp.Runs); err == nil && info.IsDir() {
+		if err := try(r.exp.Runs); err != nil {
+			return unwritable("the folder of the runs", "runs", r.exp.Runs, err)
+		}
+	}
 	folder, err := runs.Create(r.exp.Runs, r.exp.Name, r.result.Run, r.started)
 	if err != nil {
 		return unwritable("the folder of the runs", "runs", r.exp.Runs, err)
 	}
 	// It is called while an event is written, and a warning is an event.
-	folder.Warn = func(err error) { r.log.warnings.Go(func() { r.warn("the log of the run is not complete: %v", err) }) }
+	folder.Warn = func(err error) { r.log.warnings.Go(func() { r.warn("%v", err) }) }
 	r.folder, r.result.Folder, r.results.root = folder, folder.Path(), folder.Root()
 	r.log.open(folder)
 	if err := try(folder.Path()); err != nil {

@@ -197,16 +197,16 @@ func globQuoted(dir string) string {
 // ErrNoFile says that a run.json file names no experiment.
 var ErrNoFile = errors.New("it does not name the experiment of the run")
 
-// ExperimentOf is the experiment file that the run with these outputs was made from, as
+// ExperimentOf is the experiment file that the run with this folder was made from, as
 // its run.json says. Only what a run of this user on this computer has written is
 // believed: a stranger's could name any file, as the program to run. Otherwise the error
 // is of [engine.KindUntrusted].
-func ExperimentOf(e *engine.Engine, outputs string) (string, error) {
-	return experimentOf(e, outputs, false)
+func ExperimentOf(e *engine.Engine, folder string) (string, error) {
+	return experimentOf(e, folder, false)
 }
 
-func experimentOf(e *engine.Engine, outputs string, unguarded bool) (string, error) {
-	path := filepath.Join(outputs, recordName)
+func experimentOf(e *engine.Engine, folder string, unguarded bool) (string, error) {
+	path := filepath.Join(folder, recordName)
 	data, err := readRecord(path)
 	var ran runRecord
 	if err == nil {
@@ -225,7 +225,7 @@ func experimentOf(e *engine.Engine, outputs string, unguarded bool) (string, err
 	if !own {
 		return "", strange(ran.File, "no run of yours on this computer has written "+path)
 	}
-	calls, err := callsDigest(filepath.Join(outputs, record.Name))
+	calls, err := callsDigest(filepath.Join(folder, record.Name))
 	if err != nil || calls != ran.Calls {
 		return "", strange(ran.File, "the record of calls beside "+path+" was changed since the run")
 	}

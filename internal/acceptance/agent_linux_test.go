@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,7 +44,7 @@ func TestAgentThatIgnoresEverything(t *testing.T) {
 			p, j := deafPlace(t, isolation, 10*time.Minute)
 			j.signal(syscall.SIGINT)
 			p.check(j.wait(), 130, "stopping")
-			if p.read("outputs/so far") != "something" {
+			if p.read("runs/latest/outputs/so far") != "something" {
 				t.Error("the results are lost")
 			}
 			if n := p.agents(); n > 0 {
@@ -135,9 +136,9 @@ func TestRunsSideBySide(t *testing.T) {
 	}
 	p.write("workspace/go", "")
 	p.check(first.wait(), 0)
-	for _, file := range []string{"outputs/started", "results of the second/started"} {
-		if !p.has(file) {
-			t.Errorf("%s is missing", file)
+	for _, pattern := range []string{"runs/*/outputs/started", "results of the second/started"} {
+		if files, _ := filepath.Glob(p.path(pattern)); len(files) == 0 {
+			t.Errorf("%s is missing", pattern)
 		}
 	}
 }

@@ -159,7 +159,7 @@ func TestRunOnACloud(t *testing.T) {
 	eachCloud(t, func(t *testing.T, c *cloud) {
 		p := c.at(t)
 		r := p.exits(0, []string{"run", "exp.yaml"})
-		if got := p.read("outputs/result"); got != "42" {
+		if got := p.read("runs/latest/outputs/result"); got != "42" {
 			t.Errorf("the agent wrote %q", got)
 		}
 		for name, secret := range c.env {

@@ -175,7 +175,7 @@ func wantProvenance(t *testing.T, p *place, h *fakehub.Hub) {
 	if len(ended) == 0 {
 		t.Fatal("no sandbox is known")
 	}
-	for what, said := range map[string]string{"run.json": p.read("outputs/run.json"), "show": p.ok("show", ended[len(ended)-1].ID, "--json")} {
+	for what, said := range map[string]string{"run.json": p.read("runs/latest/run.json"), "show": p.ok("show", ended[len(ended)-1].ID, "--json")} {
 		var all struct{ Models, Datasets []provenance }
 		if err := json.Unmarshal([]byte(said), &all); err != nil {
 			t.Fatal(err)
@@ -189,7 +189,7 @@ func wantProvenance(t *testing.T, p *place, h *fakehub.Hub) {
 		}
 	}
 	sum := sumOf(fakehub.Random(cloudWeights, 2))
-	if !strings.Contains(p.read("outputs/run.models.json"), sum) || !strings.Contains(p.ok("show", ended[len(ended)-1].ID, "--json"), sum) {
+	if !strings.Contains(p.read("runs/latest/run.models.json"), sum) || !strings.Contains(p.ok("show", ended[len(ended)-1].ID, "--json"), sum) {
 		t.Error("the hash of the weights is not told")
 	}
 }

@@ -65,12 +65,12 @@ func TestFullDisk(t *testing.T) {
 	// The workspace, and the outputs: what the agent made stays where it is.
 	r = p.small(p.path("workspace"), "64k", fill+`"$SEER" run run.yaml`)
 	p.check(r, 14, "space", "workspace")
-	r = p.small(p.path("outputs"), "64k", fill+`"$SEER" run run.yaml`)
-	p.check(r, 14, "space", "results")
+	r = p.small(p.path("runs"), "64k", fill+`"$SEER" run run.yaml`)
+	p.check(r, 14, "space", "the folder of the runs")
 	if strings.Contains(r.err, "ready") || strings.Count(r.err, "no space") != 1 {
 		t.Errorf("a sandbox was made for results without a place, or it is said more than once:\n%s", r.err)
 	}
-	r = p.small(p.path("outputs"), "1m", `"$SEER" run run.yaml`)
+	r = p.small(p.path("runs"), "1m", `"$SEER" run run.yaml`)
 	p.check(r, 14, "goes on", "space", "still there", "agent.log lacks")
 	if info, err := os.Stat(p.path("workspace/outputs/big")); err != nil || info.Size() != 3_000_000 {
 		t.Errorf("the agent's result: %v, %v", info, err)

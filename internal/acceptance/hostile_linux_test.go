@@ -143,15 +143,18 @@ func (v *prey) intact() {
 // nothingTaken checks the collected outputs.
 func (v *prey) nothingTaken() {
 	v.t.Helper()
-	_ = filepath.WalkDir(v.path("outputs"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && filepath.Base(path) != "agent.log" && strings.Contains(v.read(path), v.canary) {
+	err := filepath.WalkDir(v.path("runs/latest/outputs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.Contains(v.read(path), v.canary) {
 			v.t.Errorf("collected: %s", path)
 		}
 		if err == nil && d.Type()&(fs.ModeSymlink|fs.ModeNamedPipe) != 0 {
 			v.t.Errorf("collected as it is: %s", path)
 		}
-		return nil
+		return err
 	})
+	if err != nil {
+		v.t.Error(err)
+	}
 }
 
 // TestHostileAgentWithoutIsolation shows that the attacks work where nothing is in

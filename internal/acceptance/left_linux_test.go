@@ -81,9 +81,9 @@ func (p *place) nothingRuns() {
 
 // mayStay is what is no rubbish in the state folder: records of ended sandboxes,
 // which are kept for a day, what Seer wrote for the user, that a run was killed, what the
-// user has confirmed and run, what a writer that was killed has left (for an hour), the
+// user has confirmed and run, where runs are, what a writer that was killed has left (for an hour), the
 // audit of plugins, lists of models' files, and the places for more.
-var mayStay = regexp.MustCompile(`^(.+/\.tmp-[0-9]+|sandboxes(/(lock|owner|starting|sb-[a-z0-9]+\.json))?|local(/(locks|bubblewrap-works|uplink-works))?|models(/[0-9a-f]{64}\.json)?|surfaces(/runs)?(/[0-9a-f]{64}\.json(\.running)?)?|trust(/(confirmed|ran|records)(/[0-9a-f]{64}\.json)?|/id_ed25519(\.lock)?|/signers\.json(\.lock)?)?|plugins(/lock|/audit(/[a-z0-9-]+(/.+)?)?)?)$`)
+var mayStay = regexp.MustCompile(`^(.+/\.tmp-[0-9]+|sandboxes(/(lock|owner|starting|sb-[a-z0-9]+\.json))?|local(/(locks|bubblewrap-works|uplink-works))?|models(/[0-9a-f]{64}\.json)?|surfaces(/runs)?(/[0-9a-f]{64}\.json(\.running)?)?|runs(/[^/]+)?|trust(/(confirmed|ran|records)(/[0-9a-f]{64}\.json)?|/id_ed25519(\.lock)?|/signers\.json(\.lock)?)?|plugins(/lock|/audit(/[a-z0-9-]+(/.+)?)?)?)$`)
 
 // nothingLies checks that no file is left but caches and records.
 func (p *place) nothingLies() {

@@ -54,11 +54,11 @@ func TestReplay(t *testing.T) {
 	p.write("agent.py", replayAgent)
 	p.write("run.yaml", "name: r\nserve: [{file: iface.py, name: tools}]\nworkspace: {files: [agent.py]}\nagent: {command: [python3, agent.py]}\n")
 	p.ok("run", "run.yaml", "-q")
-	first := p.read("outputs/result.txt")
+	first := p.read("runs/latest/outputs/result.txt")
 
 	// The record says what was called, and with what seed.
 	seeds := 0
-	for line := range strings.Lines(p.read("outputs/record/calls.jsonl")) {
+	for line := range strings.Lines(p.read("runs/latest/record/calls.jsonl")) {
 		var e struct {
 			Function, State, Result string
 			CodeHash                string `json:"code_hash"`
@@ -75,8 +75,8 @@ func TestReplay(t *testing.T) {
 		t.Errorf("%d calls have their seed in the record", seeds)
 	}
 
-	p.ok("replay", "outputs", "-q")
-	if again := p.read("outputs/replay/result.txt"); again != first {
+	p.ok("replay", "runs/latest", "-q")
+	if again := p.read("runs/latest/replay/result.txt"); again != first {
 		t.Errorf("replayed:\n%s\nbefore:\n%s", again, first)
 	}
 	if list := p.ls(); len(list) != 0 {
@@ -84,7 +84,7 @@ func TestReplay(t *testing.T) {
 	}
 
 	// Another agent, and a call that was not made.
-	p.exits(11, []string{"replay", "outputs", "-q", "--outputs", "other", "--", "python3", "agent.py", "65"}, "the record has no call of matrix")
+	p.exits(11, []string{"replay", "runs/latest", "-q", "--outputs", "other", "--", "python3", "agent.py", "65"}, "the record has no call of matrix")
 
 	// By hand, until Ctrl-C; and what a killed one leaves is gc's.
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
@@ -104,16 +104,16 @@ func TestReplay(t *testing.T) {
 	}
 
 	p.exits(4, []string{"replay", "nowhere"}, "no record of calls")
-	if err := os.Remove(p.path("outputs/run.json")); err != nil {
+	if err := os.Remove(p.path("runs/latest/run.json")); err != nil {
 		t.Fatal(err)
 	}
-	p.exits(2, []string{"replay", "outputs"}, "name it: seer replay outputs FILE")
+	p.exits(2, []string{"replay", "runs/latest"}, "name it: seer replay runs/latest FILE")
 }
 
 // staged answers from the record until it is stopped.
 func (p *place) staged() *job {
 	p.t.Helper()
-	cmd := p.command(installed.seer, "replay", "outputs", "--out", "staged", "-q")
+	cmd := p.command(installed.seer, "replay", "runs/latest", "--out", "staged", "-q")
 	r, w, err := os.Pipe()
 	if err != nil {
 		p.t.Fatal(err)

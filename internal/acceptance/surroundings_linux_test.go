@@ -32,7 +32,7 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 	p.env["XDG_RUNTIME_DIR"] = filepath.Join(p.base, "r ü")
 	p.exits(0, []string{"run", "run.yaml"}, "isolation bubblewrap")
-	if !p.has("outputs/fine") {
+	if !p.has("runs/latest/outputs/fine") {
 		t.Error("the outputs were not collected")
 	}
 	p.up("lab")

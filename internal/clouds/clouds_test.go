@@ -100,10 +100,11 @@ func TestNoCredentialReachesAPlugin(t *testing.T) {
 			}
 			defer e.Close()
 			exp := load(t, dir, name)
-			if _, err := run.Run(t.Context(), e, exp, run.Options{Stderr: os.Stderr}); err != nil {
+			ran, err := run.Run(t.Context(), e, exp, run.Options{Stderr: os.Stderr})
+			if err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := os.ReadFile(filepath.Join(exp.Outputs, "result")); string(got) != "42" {
+			if got, _ := os.ReadFile(filepath.Join(ran.Outputs, "result")); string(got) != "42" {
 				t.Errorf("the agent wrote %q", got)
 			}
 			if watched.looks.Load() < 5 || !watched.seesKey.Load() {

@@ -31,8 +31,8 @@ func newReplay(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay RUN [FILE] [-- COMMAND…]",
 		Short: "Run an agent again, with the recorded answers of a run",
-		Long: `Run the agent of a run again. Its functions answer from the record in RUN, the outputs
-folder of the run: no machine, no GPU, no cost. A call gets the answer that a call with
+		Long: `Run the agent of a run again. Its functions answer from the record in RUN, the folder of
+the run: no machine, no GPU, no cost. A call gets the answer that a call with
 exactly the same arguments got in the run, and fails if the run made no such call.
 
 The experiment is the run's own, or FILE. FILE is required unless you made the run on
@@ -44,16 +44,16 @@ ordinary process.
 
 With --out, Seer runs no agent. It writes the files with which an agent calls the
 functions to a folder, as seer serve does, and answers until Ctrl-C.`,
-		Example: `  seer replay outputs
-  seer replay outputs --set workspace.files='[analysis.py]' -- python3 analysis.py
-  seer replay outputs --out /tmp/tools --as mcp`,
+		Example: `  seer replay runs/latest
+  seer replay runs/latest --set workspace.files='[analysis.py]' -- python3 analysis.py
+  seer replay runs/latest --out /tmp/tools --as mcp`,
 		Args: func(cmd *cobra.Command, given []string) error {
 			before := len(given)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				before = dash
 			}
 			if before < 1 || before > 2 {
-				return cli.Usagef("seer replay needs the outputs folder of a run: %s", cmd.UseLine())
+				return cli.Usagef("seer replay needs the folder of a run: %s", cmd.UseLine())
 			}
 			return nil
 		},
@@ -83,7 +83,7 @@ functions to a folder, as seer serve does, and answers until Ctrl-C.`,
 	return c
 }
 
-// openRecord finds the record in the outputs of a run.
+// openRecord finds the record in the folder of a run.
 func openRecord(dir string) (*record.Folder, error) {
 	f, err := record.Open(filepath.Join(dir, record.Name))
 	if errors.Is(err, fs.ErrNotExist) {

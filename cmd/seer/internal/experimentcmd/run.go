@@ -23,7 +23,10 @@ func newRun(a app) *cobra.Command {
 		Short: "Run an experiment: sandbox, functions, agent, results",
 		Long: `Start the sandbox of an experiment, serve its interfaces, and run its agent in a
 workspace from which it sees nothing else of this computer. Then collect the agent's
-results in outputs/ and end the sandbox.
+results and end the sandbox.
+
+Each run makes a folder in runs/, beside FILE, with its log, its record and the agent's
+results in outputs/. The link runs/latest leads to the newest one.
 
 Before the first run, Seer shows what the experiment does beyond its folder and its
 confinement, and asks you to confirm it; in scripts, use --trust or --yes.
