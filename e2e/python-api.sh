@@ -77,7 +77,7 @@ code_server_version=$(sed -n 's/^const Version = "\(.*\)"$/\1/p' "$TOP/engine/co
 vscode=$(find "$TOP/.tools/data-code-server-$code_server_version" -type d -path '*/node_modules/code-server' -prune 2>/dev/null | head -n 1 || true)
 if [ -n "$vscode" ]; then export LAB_VSCODE=1 SEER_CODE_SERVER=$vscode; fi
 SEER_AGENT_CLAUDE=$("$python" -c 'import shlex; print("python3 -c", shlex.quote(open("agent_program.py").read()))')
-export SEER_AGENT_CLAUDE
+export SEER_AGENT_CLAUDE ANTHROPIC_API_KEY=none # its program asks no model
 export SEER_PYTHON=$python SEER_PROGRAM=$SEER PYTHONPATH=$TOP/python
 for program in sandbox sessions scoped stages agent; do
   "$python" $program.py >$program.out 2>$program.err 9>&- || { tail -n 40 $program.out $program.err; exit 1; }

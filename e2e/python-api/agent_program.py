@@ -1,4 +1,5 @@
-"""The agent of the tests: it does what its prompt asks if it has the functions, and says what it was given otherwise."""
+"""The agent of the tests, which prints what Claude Code prints: it does what its prompt asks if it has the functions, and
+says what it was given otherwise."""
 
 import json
 import os
@@ -24,16 +25,22 @@ def called(server, name, arguments):
     return answer["result"]["content"][0]["text"]
 
 
+def say(*words):
+    text = " ".join(map(str, words))
+    print(json.dumps({"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}}), flush=True)
+
+
 try:
     import helpers
     import model_tools
 except ImportError:
     with open(os.environ["SEER_PROMPT"]) as prompt, open(os.environ["SEER_MCP_CONFIG"]) as config:
-        print(prompt.read())
+        say(prompt.read())
         servers = json.load(config)["mcpServers"]
-    print("servers:", *sorted(servers))
+    say("servers:", *sorted(servers))
     if "tools" in servers:
-        print("activations:", json.loads(called(servers["tools"], "get_activations", {"prompt": "the fox", "layer": 1}))["shape"])
+        say("activations:", json.loads(called(servers["tools"], "get_activations", {"prompt": "the fox", "layer": 1}))["shape"])
 else:
     size = len(model_tools.get_embedding("the fox")["embedding"])
-    print(helpers.format_result({**model_tools.get_model_info(), "embedding": f"{size} numbers"}))
+    say(helpers.format_result({**model_tools.get_model_info(), "embedding": f"{size} numbers"}))
+print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "result": "", "stop_reason": "end_turn"}))

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/agent/driver"
 	"github.com/seer-engine/seer/engine/agent/profile"
 	"github.com/seer-engine/seer/engine/agent/program"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -124,6 +125,9 @@ func (s Sources) servers(ctx context.Context, a *experiment.Agent) (map[string]S
 }
 
 func (s Sources) profile(a *experiment.Agent) (*profile.Profile, *Problem) {
+	if a.Provider == experiment.ProviderACP {
+		return &profile.Profile{Name: a.Provider, Title: "an agent of provider acp", Driver: driver.ACP}, nil
+	}
 	names := profile.Names(s.Profiles...)
 	for _, name := range names {
 		if name != a.Provider {
@@ -135,7 +139,7 @@ func (s Sources) profile(a *experiment.Agent) (*profile.Profile, *Problem) {
 		}
 		return p, nil
 	}
-	known := append([]string{experiment.ProviderCommand}, names...)
+	known := append([]string{experiment.ProviderCommand, experiment.ProviderACP}, names...)
 	hint := "known: " + strings.Join(known, ", ")
 	if near := spelling.Nearest(a.Provider, known); near != "" {
 		hint = "did you mean " + near + "? " + hint

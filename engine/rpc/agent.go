@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -22,27 +23,60 @@ type window chan struct{}
 
 // agent runs an agent. It may reach the sandboxes that the client uses.
 func (s *Server) agent(ctx context.Context, p AgentParams) (AgentResult, error) {
-	if !filepath.IsAbs(p.Dir) {
-		return AgentResult{}, refuse(engine.KindConfig, "the folder %q of the agent is not absolute", p.Dir)
+	base := cmp.Or(p.Base, p.Dir)
+	for what, path := range map[string]string{"folder of the agent": p.Dir, "folder of relative paths": base, "folder of runs": cmp.Or(p.Runs, base)} {
+		if !filepath.IsAbs(path) {
+			return AgentResult{}, refuse(engine.KindConfig, "the %s %q is not absolute", what, path)
+		}
 	}
-	text, err := json.Marshal(map[string]any{"agent": p.Agent})
+	exp, err := p.parse(base)
 	if err != nil {
 		return AgentResult{}, err
 	}
-	exp, err := experiment.Parse(text, filepath.Join(p.Dir, "agent"), experiment.LoadOptions{})
+	resolved, err := p.resolved(exp)
 	if err != nil {
 		return AgentResult{}, err
-	}
-	servers := map[string]any{}
-	for name, server := range p.MCPServers {
-		servers[name] = server
 	}
 	progress, done := s.windowed(ctx, p.Stream)
 	defer done()
-	code, err := run.Agent(ctx, s.Engine, run.AgentOptions{
-		Agent: exp.Agent, Dir: p.Dir, Servers: servers, Env: p.Env, Sandboxes: s.sandboxes(), Progress: progress,
+	got, err := run.Agent(ctx, s.Engine, run.AgentOptions{
+		Agent: exp.Agent, Name: p.Name, Dir: p.Dir, Base: base, Env: p.Env, Sandboxes: s.sandboxes(), Progress: progress,
+		Seer: s.Program, Version: s.Version, Runs: p.Runs, Resolved: resolved,
 	})
-	return AgentResult{ExitCode: code}, err
+	return AgentResult{ExitCode: got.ExitCode, Reason: got.Reason, ModelCost: got.ModelCost, Folder: got.Folder}, err
+}
+
+// parse checks the agent as that of an experiment.
+func (p AgentParams) parse(base string) (*experiment.Experiment, error) {
+	agent := map[string]any{"mcp_servers": p.MCPServers}
+	maps.Copy(agent, p.Agent)
+	text, err := json.Marshal(map[string]any{"agent": agent})
+	if err != nil {
+		return nil, err
+	}
+	return experiment.Parse(text, filepath.Join(base, "agent"), experiment.LoadOptions{})
+}
+
+// resolved is the agent for the folder of the run: without the variables of its MCP servers, which
+// may have tokens of sandboxes.
+func (p AgentParams) resolved(exp *experiment.Experiment) (json.RawMessage, error) {
+	config, err := exp.Config()
+	if err != nil {
+		return nil, err
+	}
+	var all struct {
+		Agent map[string]any `json:"agent"`
+	}
+	if err := json.Unmarshal(config, &all); err != nil {
+		return nil, err
+	}
+	servers, _ := all.Agent["mcp_servers"].(map[string]any)
+	for _, s := range servers {
+		if entry, ok := s.(map[string]any); ok {
+			delete(entry, "env")
+		}
+	}
+	return json.Marshal(map[string]any{"name": cmp.Or(p.Name, "agent"), "agent": all.Agent, "dir": p.Dir})
 }
 
 // sandboxes are those that the client uses.

@@ -124,22 +124,28 @@ type ServeResult struct {
 
 // AgentParams say which agent works where.
 type AgentParams struct {
-	Agent      map[string]any            `json:"agent" jsonschema:"fields of agent in an experiment, with its command"`
+	Agent      map[string]any            `json:"agent" jsonschema:"fields of agent in an experiment"`
+	Name       string                    `json:"name,omitempty" jsonschema:"of the run; default agent"`
 	Dir        string                    `json:"dir" jsonschema:"absolute folder in which the agent works"`
-	MCPServers map[string]map[string]any `json:"mcp_servers,omitempty" jsonschema:"entries of mcpServers"`
+	Base       string                    `json:"base,omitempty" jsonschema:"absolute folder in which relative paths of agent begin, and whose .env may have keys and secrets; default: dir"`
+	Runs       string                    `json:"runs,omitempty" jsonschema:"absolute folder in which the run gets a folder of its own; without one, it leaves none"`
+	MCPServers map[string]map[string]any `json:"mcp_servers,omitempty" jsonschema:"entries of mcpServers: command, args and env"`
 	Env        map[string]string         `json:"env,omitempty"`
-	Stream     string                    `json:"stream,omitempty" jsonschema:"a name of the client's for the output, of which 1000 lines at most are then sent before it acknowledges some"`
+	Stream     string                    `json:"stream,omitempty" jsonschema:"a name of the client's for the output, of which 1000 events at most are then sent before it acknowledges some"`
 }
 
 // AgentResult is how an agent ended. One that failed is no error.
 type AgentResult struct {
-	ExitCode int `json:"exit_code" jsonschema:"128 and its number for a signal"`
+	ExitCode  int     `json:"exit_code" jsonschema:"128 and its number for a signal"`
+	Reason    string  `json:"reason,omitempty" jsonschema:"of the end of its turn, as in the event agent.turn_ended; empty = a program that Seer does not understand"`
+	ModelCost float64 `json:"model_usd" jsonschema:"cost of its language model, as measured"`
+	Folder    string  `json:"folder,omitempty" jsonschema:"of the run"`
 }
 
 // AcknowledgeParams say how much output was used.
 type AcknowledgeParams struct {
 	Stream string `json:"stream"`
-	Lines  int    `json:"lines" jsonschema:"since the last acknowledgement"`
+	Lines  int    `json:"lines" jsonschema:"events of the kind output since the last acknowledgement"`
 }
 
 // SaveParams say how a snapshot is made.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,12 @@ type agentSetup struct {
 	readOnly  []string  // of this computer, that it sees
 	search    []string  // more for its PATH
 	temporary []string  // folders for as long as it runs
+	texts     string    // folder of its prompt and its MCP configuration; empty = its workspace
+}
+
+// text is the path of its prompt or its MCP configuration, as it sees it.
+func (a *agentSetup) text(name string) string {
+	return filepath.Join(cmp.Or(a.texts, a.workspace), name)
 }
 
 func (a *agentSetup) confined() bool { return a.isolation != isolation.None }
@@ -286,8 +293,8 @@ func (a *agentSetup) variables(exp *experiment.Experiment) map[string]string {
 		"LANG":             "C.UTF-8",
 		"PYTHONPATH":       a.workspace,
 		"PYTHONUNBUFFERED": "1",
-		"SEER_PROMPT":      filepath.Join(a.workspace, promptName),
-		"SEER_MCP_CONFIG":  filepath.Join(a.workspace, mcpName),
+		"SEER_PROMPT":      a.text(promptName),
+		"SEER_MCP_CONFIG":  a.text(mcpName),
 		"SEER_OUTPUTS":     filepath.Join(a.workspace, outputsName),
 	}
 	all := []map[string]string{a.env, a.secrets, exp.Agent.Env}

@@ -93,7 +93,10 @@ func (r *runner) keepExperiment() error {
 		}
 		r.artifact(runs.ExperimentName, "experiment")
 	}
-	config, err := r.exp.Config()
+	config, err := r.resolved, error(nil)
+	if config == nil {
+		config, err = r.exp.Config()
+	}
 	if err == nil {
 		err = r.results.write(runs.ResolvedName, append(config, '\n'))
 	}

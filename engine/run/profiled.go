@@ -92,12 +92,8 @@ func (a *agentSetup) furnish(r *runner, prompt string, servers map[string]sdk.MC
 	agent := r.exp.Agent
 	data := profile.Data{
 		Model: agent.Model, ModelURL: address, Upstream: p.setup.Upstream, Token: token, MCPFile: filepath.Join(a.home(), mcpName),
-		Prompt: prompt, PromptFile: filepath.Join(a.workspace, promptName), Workspace: a.workspace, Home: a.home(),
-		MaxTurns: agent.MaxTurns, Tools: agent.Tools, AsRoot: !a.confined() && os.Geteuid() == 0,
-	}
-	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		s := servers[name]
-		data.Servers = append(data.Servers, profile.Server{Name: name, Command: s.Command, Args: s.Args, Env: s.Env})
+		Prompt: prompt, PromptFile: a.text(promptName), Workspace: a.workspace, Home: a.home(),
+		MaxTurns: agent.MaxTurns, Tools: agent.Tools, AsRoot: !a.confined() && os.Geteuid() == 0, Servers: profileServers(servers),
 	}
 	rendered, err := p.setup.Profile.Render(data)
 	if err != nil {
@@ -112,6 +108,15 @@ func (a *agentSetup) furnish(r *runner, prompt string, servers map[string]sdk.MC
 	}
 	files[mcpName] = profile.MCPFile(data.Servers)
 	return writeFiles(p.home, files)
+}
+
+// profileServers are servers as profiles have them, in the order of their names.
+func profileServers(servers map[string]sdk.MCPServer) (all []profile.Server) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		s := servers[name]
+		all = append(all, profile.Server{Name: name, Command: s.Command, Args: s.Args, Env: s.Env})
+	}
+	return all
 }
 
 // addServers adds the MCP servers of the experiment, and shows their programs to the agent.
@@ -286,6 +291,7 @@ func (p *profiled) converse(ctx context.Context, r *runner, run func(ctx context
 	if ctx.Err() == nil && living.Err() != nil && errors.Is(err, context.Canceled) {
 		code, err = 0, nil // it had ended its turn, and only its program went on
 	}
+	r.result.Reason = p.outcome.Reason
 	r.report.Send(event.AgentTurnEnded{Reason: p.outcome.Reason, Error: p.outcome.Error})
 	if code == 0 && p.outcome.Reason == driver.Failed {
 		code = 1 // some programs end well after they have failed

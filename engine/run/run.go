@@ -8,6 +8,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,11 +63,12 @@ type Result struct {
 	Run      string `json:"run"`              // ID, which its events have
 	Folder   string `json:"folder,omitempty"` // of the run; empty = nothing was started
 	Sandbox  string `json:"sandbox"`
-	ExitCode int    `json:"exit_code"` // of the agent
-	Outputs  string `json:"outputs"`   // folder of the results
-	Files    int    `json:"files"`     // collected from the agent
-	Calls    int    `json:"calls"`     // in the record
-	Kept     bool   `json:"kept"`      // the sandbox still runs
+	ExitCode int    `json:"exit_code"`        // of the agent
+	Reason   string `json:"reason,omitempty"` // of its end, as [event.AgentTurnEnded] has it; empty = any program
+	Outputs  string `json:"outputs"`          // folder of the results
+	Files    int    `json:"files"`            // collected from the agent
+	Calls    int    `json:"calls"`            // in the record
+	Kept     bool   `json:"kept"`             // the sandbox still runs
 	// HiddenNames are the places where names of hidden models were seen.
 	HiddenNames []HiddenName  `json:"hidden_names,omitempty"`
 	Duration    time.Duration `json:"-"`
@@ -138,13 +140,14 @@ type served interface {
 
 // runner is one run.
 type runner struct {
-	engine  *engine.Engine
-	exp     *experiment.Experiment
-	opts    Options
-	started time.Time
-	report  event.Reporter
-	log     *runLog      // nil = the run has none, as a replay
-	folder  *runs.Folder // nil = not made yet, or the run has none
+	engine   *engine.Engine
+	exp      *experiment.Experiment
+	opts     Options
+	started  time.Time
+	report   event.Reporter
+	resolved json.RawMessage // the experiment, for the folder of the run; nil = that of exp
+	log      *runLog         // nil = the run has none, as a replay
+	folder   *runs.Folder    // nil = not made yet, or the run has none
 
 	id        string // of the sandbox, or of the replay
 	sandbox   *engine.Sandbox

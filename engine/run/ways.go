@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/agent/profile"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -53,9 +55,8 @@ func (w *ways) close() {
 
 // fill makes everything visible that the agent needs, and writes what it reads.
 func (w *ways) fill(ctx context.Context, o AgentOptions) error {
-	a := &w.runner.agent
-	servers := map[string]any{}
-	a.env = maps.Clone(o.Env)
+	r, a := w.runner, &w.runner.agent
+	a.env, a.texts = maps.Clone(o.Env), w.dir
 	if a.env == nil {
 		a.env = map[string]string{}
 	}
@@ -66,32 +67,46 @@ func (w *ways) fill(ctx context.Context, o AgentOptions) error {
 		if err := w.showFolder(o.Dir); err != nil {
 			return err
 		}
-		for _, path := range append(named(o.Servers), absolute(o.Agent.Command)...) {
+		for _, path := range absolute(append(named(o.Agent.Servers), a.words(o.Agent)...)) {
 			if err := w.show(path); err != nil {
 				return err
 			}
 		}
 		for name, value := range a.env {
-			a.env[name] = w.changed(value).(string)
+			a.env[name] = w.changed(value)
 		}
 	}
-	for name, server := range o.Servers {
-		servers[name] = w.changed(server)
-	}
-	config, err := json.MarshalIndent(map[string]any{"mcpServers": servers}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return errors.Join(w.give("SEER_MCP_CONFIG", mcpName, config), w.give("SEER_PROMPT", promptName, []byte(o.Agent.Prompt+"\n")))
+	servers := w.servers()
+	prompt := o.Agent.Text()
+	return errors.Join(
+		w.give(mcpName, profile.MCPFile(profileServers(servers))), w.give(promptName, prompt+"\n"), r.keepPrompt(prompt),
+		a.furnish(r, prompt, servers),
+	)
 }
 
-// give writes a file that a variable names.
-func (w *ways) give(variable, name string, data []byte) error {
-	path := filepath.Join(w.dir, name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+// servers are the MCP servers as the agent sees them.
+func (w *ways) servers() map[string]sdk.MCPServer {
+	servers := map[string]sdk.MCPServer{}
+	for name, s := range w.runner.agent.servers {
+		w.runner.agent.show(s.Program)
+		made := sdk.MCPServer{Command: s.Argv[0], Env: map[string]string{}}
+		for _, word := range s.Argv[1:] {
+			made.Args = append(made.Args, w.changed(word))
+		}
+		for key, value := range s.Env {
+			made.Env[key] = w.changed(value)
+		}
+		servers[name] = made
+	}
+	return servers
+}
+
+// give writes a file that the agent reads.
+func (w *ways) give(name, text string) error {
+	path := w.runner.agent.text(name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return err
 	}
-	w.runner.agent.env[variable] = path
 	w.mount(path, path, false)
 	return nil
 }
@@ -105,7 +120,7 @@ func (w *ways) mount(source, target string, writable bool) {
 
 // reachNotebooks leads to the notebooks that the servers name by their jupyter_url.
 func (w *ways) reachNotebooks(ctx context.Context, o AgentOptions) error {
-	used := texts(o.Servers)
+	used := named(o.Agent.Servers)
 	for _, s := range o.Sandboxes {
 		env, err := s.Environment(ctx)
 		if err != nil {
@@ -220,27 +235,12 @@ func (w *ways) copied(content map[string]any) (string, error) {
 	return path, os.WriteFile(path, data, 0o600)
 }
 
-// changed is a value of JSON in which each jupyter_url is what the agent uses instead.
-func (w *ways) changed(value any) any {
-	switch v := value.(type) {
-	case string:
-		if inside, ok := w.inside[v]; ok {
-			return inside
-		}
-	case map[string]any:
-		made := map[string]any{}
-		for key, item := range v {
-			made[key] = w.changed(item)
-		}
-		return made
-	case []any:
-		made := make([]any, len(v))
-		for i, item := range v {
-			made[i] = w.changed(item)
-		}
-		return made
+// changed is a text, or in the place of a jupyter_url what the agent uses instead.
+func (w *ways) changed(text string) string {
+	if inside, ok := w.inside[text]; ok {
+		return inside
 	}
-	return value
+	return text
 }
 
 // tokenFile reads a connection or session file; the endpoint of anything else is empty.
@@ -274,8 +274,23 @@ func texts(value any) (all []string) {
 	return all
 }
 
-// named are the absolute paths in the entries of MCP servers.
-func named(servers map[string]any) []string { return absolute(texts(servers)) }
+// named are the texts in the entries of MCP servers, without their programs.
+func named(servers map[string]map[string]any) (all []string) {
+	for _, entry := range servers {
+		all = append(all, append(texts(entry["args"]), texts(entry["env"])...)...)
+	}
+	return all
+}
+
+// words are those of the agent's command that may name files. A program that was found is shown
+// with what it needs.
+func (a *agentSetup) words(agent *experiment.Agent) []string {
+	command := agent.Command
+	if a.profiled != nil && len(command) > 0 {
+		command = command[1:]
+	}
+	return slices.Concat(command, agent.Args)
+}
 
 func absolute(words []string) (paths []string) {
 	for _, word := range words {

@@ -1,14 +1,15 @@
 """Agents that work in a session.
 
     session = create_local_session(workspace=workspace, workspace_dir="workspace")
-    async for message in run_agent(task="Find the layer.", session=session):
+    async for message in run_agent(task="Find the layer.", session=session, provider="claude"):
         print(message)
 
 Without ``session``, an agent works in the one session that was created in the same context.
 
-Agents are commands here: ``run_agent(provider="command", command=["python3", "agent.py"])``. For
-any other provider, a variable names the command that runs in its place, such as
-``SEER_AGENT_CLAUDE="python3 agent.py"``.
+``provider`` is ``claude`` (Claude Code), ``codex``, ``gemini`` (Gemini CLI), ``opencode``, a profile
+of your own, ``acp`` (any program that speaks the Agent Client Protocol) or ``command`` (any
+program). A variable may name the program of a provider and its first arguments, such as
+``SEER_AGENT_CLAUDE="/opt/claude/bin/claude"``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from typing import Any, Optional, Union
 from ._engine import loop, sessions
 from ._engine.sessions import Session
 from ._engine.stream import AgentRun
-from .errors import ConfigError, Error, Problem, UnsupportedError
+from ._fields import PathLike
+from .errors import ConfigError, Error, Problem
 
 __all__ = ["AgentError", "AgentMessage", "run_agent"]
 
@@ -37,10 +39,13 @@ _LAST_WORDS = 20  # lines of standard error that an AgentError has
 class AgentMessage:
     """A message of an agent, or an event of its run.
 
-    ``type`` is ``agent_message_chunk`` for what the agent says, by the name of the Agent Client
-    Protocol, and otherwise the type of an event of Seer, such as ``agent.started``,
-    ``agent.warning``, ``agent.error_output`` (a line of its standard error) and, at the end,
-    ``agent.finished``. More types may come: ignore those that you do not know.
+    ``type`` is one of the Agent Client Protocol for what the agent says and does:
+    ``agent_message_chunk``, ``agent_thought_chunk``, ``tool_call``, ``tool_call_update``, ``plan``
+    and ``usage_update``. ``data`` is then the protocol's ``session/update``. What a program prints
+    beside these has the type ``unknown``. Everything else has the type of an event of Seer, such as
+    ``run.started`` (``folder``), ``agent.started``, ``agent.model_request`` (tokens and dollars),
+    ``agent.error_output`` (a line of its standard error), ``agent.turn_ended``, ``agent.finished``
+    and ``run.ended``. More types may come: ignore those that you do not know.
     """
 
     type: str
@@ -53,46 +58,72 @@ class AgentMessage:
 
 
 class AgentError(Error):
-    """An agent failed. ``exit_code`` is that of its program: 128 and its number for a signal."""
+    """An agent failed.
 
-    def __init__(self, exit_code: int, said: list[str]):
-        self.exit_code = exit_code
+    ``exit_code`` is that of its program, 128 and its number for a signal. ``reason`` is how its turn
+    has ended, such as ``"error"`` or ``"max_turn_requests"``, and empty for ``provider="command"``.
+    """
+
+    def __init__(self, exit_code: int, said: list[str], reason: str = ""):
+        self.exit_code, self.reason = exit_code, reason
         super().__init__(f"the agent ended with exit code {exit_code}" + "".join("\n" + line for line in said), "agent")
 
 
 async def run_agent(
     prompt: Optional[str] = None, *, task: Optional[str] = None, prompts: Iterable[str] = (), mcp_config: Servers = None,
-    mcp_servers: Servers = None, session: Optional[Session] = None, provider: str = "claude", **kwargs: Any,
+    mcp_servers: Servers = None, session: Optional[Session] = None, provider: str = "claude", model: Optional[str] = None,
+    max_turns: Optional[int] = None, timeout: Union[float, str, None] = None, budget: Optional[float] = None,
+    runs_dir: Optional[PathLike] = "runs", **kwargs: Any,
 ) -> AsyncIterator[AgentMessage]:
     """Runs an agent, and yields its messages until it ends.
 
     ``task`` and ``prompt`` describe the task. ``prompts`` are further texts for the agent, such as
-    ``scoped.serve(…, expose_as="prompt")``. ``mcp_servers`` and ``mcp_config`` add to the servers
-    of the session. Other keywords are fields of ``agent`` in an experiment, such as
-    ``network="open"`` or ``memory="8GB"``.
+    ``scoped.serve(…, expose_as="prompt")``. ``mcp_servers`` and ``mcp_config`` add to the servers of
+    the session.
 
-    The agent is confined: it has the session's folder, and reaches the session's sandboxes. When
-    you close or cancel the generator, Seer asks the agent to stop. If the agent fails, the
+    ``model`` is the language model, by default the program's own choice; ``max_turns`` how many
+    answers of it the agent gets; ``timeout`` seconds, or a text such as ``"30m"``; ``budget`` the
+    most that the language model may cost, in US dollars. Other keywords are fields of ``agent`` in an
+    experiment: ``command``, ``args``, ``base_url``, ``secrets``, ``tools``, ``skills``, ``env``,
+    ``network``, ``memory`` and so on.
+
+    The key of the language model, such as ``ANTHROPIC_API_KEY``, comes from the environment or from
+    ``.env`` in the working folder. The agent does not get it: a proxy of Seer holds it and measures
+    the cost. If the program of ``provider`` or the key is missing, that is a ConfigError.
+
+    The agent is confined: it has the session's folder, and reaches the session's sandboxes. The run
+    gets a folder in ``runs_dir``, with its messages, events and costs, as ``seer runs`` shows them;
+    ``None`` leaves none.
+
+    When you close or cancel the generator, Seer asks the agent to stop. If the agent fails, the
     generator raises an AgentError after the last message.
     """
     __tracebackhide__ = True
     said: list[str] = []
     run: Optional[AgentRun] = None
     try:
-        command = _command(provider, kwargs)
         used = session if session is not None else sessions.current()
+        further = [*prompts, used.prompt]
+        agent = {
+            **kwargs, "provider": provider, "task": task, "prompt": prompt, "prompts": [p for p in further if p], "model": model,
+            "max_turns": max_turns, "timeout": timeout, "budget": budget, "command": _command(provider, kwargs.get("command")),
+        }
+        _told(task, prompt, *further[:-1], kwargs.get("prompt_file"))
         run = AgentRun({
-            "agent": {**kwargs, "command": command, "prompt": _text([task, prompt, *prompts], used.prompt)},
-            "dir": str(used.workspace_dir.absolute()), "env": dict(used.env),
+            "agent": {name: _plain(value) for name, value in agent.items() if value is not None},
+            "name": used.name, "dir": str(used.workspace_dir.absolute()), "base": os.getcwd(), "env": dict(used.env),
+            "runs": os.path.abspath(runs_dir) if runs_dir is not None else "",
             "mcp_servers": _servers(used.mcp_config, mcp_config, mcp_servers),
         })
         while (event := await _here(run.next())) is not None:
             message = _message(event)
             if message.type == "agent.error_output":
                 said = [*said, message.text][-_LAST_WORDS:]
+            elif message.type == "agent.turn_ended" and message.data.get("error"):
+                said = [*said, message.data["error"]]
             yield message
-            if message.type == "agent.finished" and message.data["exit_code"] != 0:
-                raise AgentError(message.data["exit_code"], said)
+        if run.result is not None and run.result["exit_code"] != 0:
+            raise AgentError(run.result["exit_code"], said, run.result.get("reason", ""))
     except Error as e:
         raise e.with_traceback(None) from e.__cause__
     finally:
@@ -104,29 +135,31 @@ def _here(work: Any) -> Any:
     return asyncio.wrap_future(loop.submit(work))
 
 
-def _command(provider: str, given: dict[str, Any]) -> list[str]:
-    if provider == "command":
-        command = given.pop("command", None)
-        if not command or isinstance(command, str):
-            raise ConfigError("", [Problem("run_agent.command", "must be a program and its arguments", 'such as ["python3", "agent.py"]')])
-        return [str(word) for word in command]
-    if "command" in given:
-        raise ConfigError("", [Problem("run_agent.command", f"is not for the agent {provider!r}", 'use provider="command"')])
-    variable = "SEER_AGENT_" + "".join(c if c.isalnum() else "_" for c in provider).upper()
-    words = shlex.split(os.environ.get(variable, ""))
-    if not words:
-        raise UnsupportedError(
-            f"the agent {provider!r} cannot be run: this version runs only commands; set {variable} to a command that"
-            ' runs in its place, or use provider="command" with command=["PROGRAM", …]', "unsupported",
-        )
-    return words
+def _command(provider: str, given: Any) -> Optional[list[str]]:
+    """The program and its arguments, or None where the engine looks for the program."""
+    if given is None and provider != "command":
+        variable = "SEER_AGENT_" + "".join(c if c.isalnum() else "_" for c in provider).upper()
+        return shlex.split(os.environ.get(variable, "")) or None
+    if not given or isinstance(given, str):
+        raise ConfigError("", [Problem("run_agent.command", "must be a program and its arguments", 'such as ["python3", "agent.py"]')])
+    return [os.fspath(word) for word in given]
 
 
-def _text(given: list[Optional[str]], session: str) -> str:
-    parts = [part.strip() for part in given if part and part.strip()]
-    if not parts:
+def _told(*given: Any) -> None:
+    """Refuses an agent that is told nothing but what its session is."""
+    if not any(os.fspath(part).strip() for part in given if part):
         raise ConfigError("", [Problem("run_agent.prompt", "is missing", "say what the agent is to do in prompt or task")])
-    return "\n\n".join([*parts, *([session.strip()] if session.strip() else [])])
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: paths are texts, and all sequences lists."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _servers(*given: Servers) -> dict[str, dict[str, Any]]:
@@ -151,4 +184,7 @@ def _message(event: dict[str, Any]) -> AgentMessage:
     if kind == "agent.output":
         line = data["line"]
         return AgentMessage("agent_message_chunk", {"content": {"type": "text", "text": line}}, line, line)
+    if kind == "agent.update":
+        update = data["update"]
+        return AgentMessage(update.get("sessionUpdate", "unknown"), update, event["text"], data.get("native"))
     return AgentMessage(kind, data, event["text"], data["line"] if kind == "agent.error_output" else None)

@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 from seer.environment import Sandbox, SandboxConfig
+from seer.harness import run_agent
 
 PATIENCE = 60  # seconds, for what must come
 
@@ -18,6 +19,26 @@ PATIENCE = 60  # seconds, for what must come
 def config(**more):
     """A small sandbox of this computer."""
     return SandboxConfig(**{"gpu": None, "provider": "local", "execution_mode": None, "timeout": 600, **more})
+
+
+class Session:
+    """A session as seer.execution has it, of a folder alone."""
+
+    name, prompt, closed = "test", "There is model_tools.", False
+
+    def __init__(self, folder, **mcp):
+        self.workspace_dir, self.mcp_config, self.env = Path(folder), mcp, {"GREETING": "hello"}
+
+
+async def heard(**more):
+    """All messages of an agent. Its folder of runs is beside the session's folder."""
+    session = more.get("session")
+    beside = Path(session.workspace_dir).parent / "runs" if session is not None else None
+    return [m async for m in run_agent(**{"runs_dir": beside, **more})]
+
+
+def said(messages):
+    return [m.native for m in messages if m.type == "agent_message_chunk"]
 
 
 class Case(unittest.TestCase):

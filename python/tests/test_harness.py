@@ -3,17 +3,16 @@
 import asyncio
 import json
 import os
-import shlex
 import signal
 from pathlib import Path
 
-from seer import ConfigError, Error, UnsupportedError
+from seer import ConfigError, Error
 from seer._engine import sessions
 from seer.environment import ScopedSandbox
 from seer.execution import create_cli_session, create_notebook_session
 from seer.harness import AgentError, run_agent
 from seer.workspace import Workspace
-from support import Case, config
+from support import Case, Session, config, heard, said
 
 # Of the sandboxes: nothing has to be installed for a notebook.
 os.environ["SEER_PYTHON"] = os.environ["SEER_TEST_JUPYTER"]
@@ -66,23 +65,6 @@ CLIENT = """
 """
 
 
-class Session:
-    """A session as seer.execution has it, of a folder alone."""
-
-    name, prompt, closed = "test", "There is model_tools.", False
-
-    def __init__(self, folder, **mcp):
-        self.workspace_dir, self.mcp_config, self.env = Path(folder), mcp, {"GREETING": "hello"}
-
-
-async def heard(**more):
-    return [m async for m in run_agent(**more)]
-
-
-def said(messages):
-    return [m.native for m in messages if m.type == "agent_message_chunk"]
-
-
 class TestAgent(Case):
     def agent(self, folder, text):
         (Path(folder) / "agent.py").write_text("\n".join(line[4:] for line in text.split("\n")))
@@ -109,16 +91,15 @@ class TestAgent(Case):
                 session = Session(library.path)
                 self.agent(library.path, AGENT)
                 sessions.add(session)
-                os.environ["SEER_AGENT_CLAUDE"] = "python3 agent.py"
-                self.addCleanup(os.environ.pop, "SEER_AGENT_CLAUDE")
                 messages = await heard(
-                    prompt="Double 21.", task="Work.", prompts=["More."], mcp_config={}, mcp_servers=[servers], provider="claude",
+                    prompt="Double 21.", task="Work.", prompts=["More."], mcp_config={}, mcp_servers=[servers],
+                    provider="command", command=["python3", "agent.py"],
                 )
                 self.assertEqual(said(messages), [
                     "Work.", "", "Double 21.", "", "More.", "", "There is model_tools.", "['spoken']", "42",
                 ])
                 self.assertEqual([str(m) for m in messages if m.type == "agent.error_output"], ["to stderr"])
-                self.assertEqual((messages[-1].type, messages[-1].data), ("agent.finished", {"exit_code": 0}))
+                self.assertEqual([m.data for m in messages if m.type == "agent.finished"], [{"exit_code": 0}])
                 self.assertEqual((library.path / "outputs" / "result").read_text(), "hello")
                 session.closed = True
             finally:
@@ -139,8 +120,7 @@ class TestAgent(Case):
 
     def test_sessions(self):
         """The agent uses a whole sandbox through the MCP server of its session."""
-        os.environ["SEER_AGENT_CLAUDE"] = shlex.join(["python3", str(self.write("agent.py", CLIENT))])
-        self.addCleanup(os.environ.pop, "SEER_AGENT_CLAUDE")
+        agent = {"provider": "command", "command": ["python3", self.write("agent.py", CLIENT)]}
         for create, mode, calls in (
             (create_notebook_session, "notebook", [
                 ("start_new_session", {"experiment_name": "a"}), ("execute_code", {"code": "print(6 * 7)"}),
@@ -149,7 +129,7 @@ class TestAgent(Case):
         ):
             with self.subTest(mode):
                 session = create(self.start(execution_mode=mode), Workspace(), workspace_dir=self.dir / mode)
-                messages = asyncio.run(heard(task="Compute.", session=session, env={"CALLS": json.dumps(calls)}))
+                messages = asyncio.run(heard(task="Compute.", session=session, env={"CALLS": json.dumps(calls)}, **agent))
                 self.assertIn("42\\n", said(messages)[-1])
 
     def test_confined(self):
@@ -196,7 +176,7 @@ class TestAgent(Case):
         """)
 
         async def main():
-            agent = run_agent(task="Go.", session=Session(folder), provider="command", command=["python3", "agent.py"])
+            agent = run_agent(task="Go.", session=Session(folder), provider="command", command=["python3", "agent.py"], runs_dir=None)
             async for message in agent:
                 if message.native == "here":
                     break
@@ -220,7 +200,6 @@ class TestAgent(Case):
                 asyncio.run(heard(**{"task": "Go.", "session": session, "provider": "command", "command": ["true"], **more}))
 
         session = Session(self.folder(), one={"command": "a"})
-        wrong(ConfigError, "run_agent.command: is not for the agent 'claude'", provider="claude")
         wrong(ConfigError, "run_agent.command: must be a program", command="true")
         wrong(ConfigError, "run_agent.prompt: is missing", task="")
         wrong(ConfigError, "mcp_servers.one: is the name of two different servers", mcp_config={"one": {"command": "b"}})
@@ -228,17 +207,22 @@ class TestAgent(Case):
         wrong(ConfigError, "did you mean `memory`", memry="1GB")
         wrong(ConfigError, "(?s)agent.isolation.*agent.network|agent.network.*agent.isolation", isolation="x", network="y")
         wrong(Error, "no session is open", session=None)
-        with self.assertRaisesRegex(UnsupportedError, "'claude' cannot be run.*SEER_AGENT_CLAUDE"):
-            asyncio.run(heard(task="Go.", session=session))
+        wrong(ConfigError, "agent.provider: there is no agent `claud`; did you mean claude", provider="claud")
+        wrong(ConfigError, "agent.budget: provider command is any program", budget=1)
+        wrong(ConfigError, "agent.command\\[0\\]: .*there is no program /no/such", provider="acp", command=["/no/such"])
+        wrong(ConfigError, "agent.mcp_servers.two: .*url", mcp_servers={"two": {"command": "true", "url": "http://localhost"}})
+        wrong(ConfigError, "agent.mcp_servers.two: there is no program no-such", mcp_servers={"two": {"command": "no-such"}})
+        wrong(ConfigError, "folder of runs .* in one another", runs_dir=session.workspace_dir / "runs")
 
     def test_program_is_killed(self):
         """A program of Python that is killed while its agent works takes the agent along."""
         folder = self.folder()
         child, _ = self.program(f"""
             import asyncio
-            from test_harness import Session, run_agent
+            from seer.harness import run_agent
+            from support import Session
             async def main():
-                async for message in run_agent(task="Go.", session=Session({str(folder)!r}), provider="command",
+                async for message in run_agent(task="Go.", session=Session({str(folder)!r}), provider="command", runs_dir=None,
                                                command=["sh", "-c", "echo here; exec sleep 1000"]):
                     if message.native:
                         print(message.native, flush=True)

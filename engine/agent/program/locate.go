@@ -45,7 +45,8 @@ func isShim(path, name string) bool {
 		return true
 	}
 	base := filepath.Base(real)
-	return base != name && slices.Contains(shims, base) || strings.Contains(path, "/.asdf/shims/")
+	// Those of asdf, pyenv and nodenv are scripts.
+	return base != name && slices.Contains(shims, base) || filepath.Base(filepath.Dir(path)) == "shims"
 }
 
 // folders are where programs of users are, in order.

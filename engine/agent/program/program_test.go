@@ -144,6 +144,16 @@ func TestShimIsPassedOver(t *testing.T) {
 	}
 }
 
+func TestFolderOfShimsIsPassedOver(t *testing.T) {
+	c := newComputer(t)
+	c.file(".pyenv/shims/agent", "#!/bin/sh\nexec pyenv exec agent\n")
+	want := c.file("bin/agent", versionScript)
+	c.env["PATH"] = filepath.Join(c.home, ".pyenv/shims") + ":" + filepath.Join(c.home, "bin")
+	if p := c.find("agent"); p.Path != want {
+		t.Errorf("found %s", p.Path)
+	}
+}
+
 func TestOneFileIsShownAlone(t *testing.T) {
 	c := newComputer(t)
 	c.file(".local/share/claude/versions/2.1.0", "\x7fELF")
@@ -195,6 +205,10 @@ func TestVirtualEnvironment(t *testing.T) {
 	p := c.find("agent")
 	same(t, "command", p.Argv, []string{filepath.Join(c.home, venv, "bin/python"), filepath.Join(c.home, ".local/bin/agent")})
 	same(t, "shown", p.ReadOnly, c.in(".local/bin/agent", venv))
+
+	p = c.find(filepath.Join(c.home, venv, "bin/python"))
+	same(t, "command of the interpreter", p.Argv, []string{filepath.Join(c.home, venv, "bin/python")})
+	same(t, "shown of the interpreter", p.ReadOnly, c.in(venv))
 }
 
 func TestWholeHomeIsNotShown(t *testing.T) {

@@ -143,6 +143,9 @@ func (v *viewer) command(path, real string, depth int) ([]string, error) {
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "the program %s cannot be read: %v", real, err)
 	}
+	if interpreter == "" && pythonPattern.MatchString(filepath.Base(path)) {
+		return v.python(path, nil)
+	}
 	if interpreter == "" {
 		return []string{path}, nil
 	}

@@ -11,7 +11,8 @@ from .process import engine
 if TYPE_CHECKING:
     from . import wire
 
-ACKNOWLEDGED = 100  # lines of output at a time; the engine waits after 1000
+ACKNOWLEDGED = 100  # events of output at a time; the engine waits after 1000
+OUTPUT = ("agent.output", "agent.error_output", "agent.update")  # the types of these
 
 
 class AgentRun:
@@ -22,7 +23,8 @@ class AgentRun:
         self._params: wire.AgentParams = {**params, "stream": self._stream}
         self._events: asyncio.Queue[Optional[dict[str, Any]]]  # of next: Python 3.9 gives it the loop of this thread
         self._work: Optional[asyncio.Task[Any]] = None
-        self._lines = 0
+        self._outputs = 0
+        self.result: Optional[wire.AgentResult] = None  #: None = the agent has not ended
 
     async def next(self) -> Optional[dict[str, Any]]:
         """The next event, or None when the agent has ended. Its error is raised then."""
@@ -33,11 +35,11 @@ class AgentRun:
         event = await self._events.get()
         if event is None:
             self._events.put_nowait(None)  # for one who asks again
-            await self._work
-        elif event["type"] in ("agent.output", "agent.error_output"):
-            self._lines += 1
-            if self._lines == ACKNOWLEDGED:
-                self._lines = 0
+            self.result = await self._work
+        elif event["type"] in OUTPUT:
+            self._outputs += 1
+            if self._outputs == ACKNOWLEDGED:
+                self._outputs = 0
                 await engine().call("agent.acknowledge", {"stream": self._stream, "lines": ACKNOWLEDGED})
         return event
 

@@ -19,14 +19,20 @@ class AcknowledgeParams(TypedDict):
 
 class AgentParams(TypedDict):
     agent: dict[str, Any]
+    base: NotRequired[str]
     dir: str
     env: NotRequired[dict[str, str]]
     mcp_servers: NotRequired[dict[str, dict[str, Any]]]
+    name: NotRequired[str]
+    runs: NotRequired[str]
     stream: NotRequired[str]
 
 
 class AgentResult(TypedDict):
     exit_code: int
+    folder: NotRequired[str]
+    model_usd: float
+    reason: NotRequired[str]
 
 
 class CancelParams(TypedDict):
