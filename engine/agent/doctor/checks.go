@@ -58,10 +58,10 @@ func (p *patient) work(ctx context.Context) (bool, error) {
 	}
 	defer t.remove()
 	t.script = &mockmodel.Script{End: t.last, Turns: []mockmodel.Turn{
-		{Call: serverName + "/answer", With: map[string]any{"word": "w"}},
-		{Call: serverName + "/numbers", With: map[string]any{"count": count}, Take: handleOf},
-		{Call: serverName + "/total", With: map[string]any{"numbers": map[string]any{"handle": "${handle}"}}},
-		{Call: serverName + "/slow"},
+		{Call: "trial_answer", With: map[string]any{"word": "w"}},
+		{Call: "trial_numbers", With: map[string]any{"count": count}, Take: handleOf},
+		{Call: "trial_total", With: map[string]any{"numbers": map[string]any{"handle": "${handle}"}}},
+		{Call: "trial_slow"},
 		{Say: "The last word is " + t.last + "."},
 	}}
 	if err := t.run(ctx); err != nil {
@@ -72,7 +72,7 @@ func (p *patient) work(ctx context.Context) (bool, error) {
 	}
 	p.report.Isolation = t.confined
 	if len(t.requests) == 0 {
-		p.add(Starts, Failed, "it never asked its model: "+t.conclusion(),
+		p.add(Starts, Failed, "it never asked its model: "+t.conclusion()+t.printed(),
 			"look at what it prints; another version may work, or its profile leads it to no model")
 		return false, nil
 	}
@@ -206,7 +206,7 @@ func (p *patient) stop(ctx context.Context) error {
 		{Say: t.last, Fault: &mockmodel.Fault{Times: always, Hang: 2 * p.opts.Timeout}},
 	}}
 	if p.passed(Tools) { // it is stopped in the middle of its work
-		t.script.Turns = append([]mockmodel.Turn{{Call: serverName + "/answer", With: map[string]any{"word": "w"}}}, t.script.Turns...)
+		t.script.Turns = append([]mockmodel.Turn{{Call: "trial_answer", With: map[string]any{"word": "w"}}}, t.script.Turns...)
 	}
 	stopping, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -73,7 +73,7 @@ type Finding struct {
 type Report struct {
 	Provider  string    `json:"provider"` // the name of its profile
 	Title     string    `json:"title"`
-	State     State     `json:"state"` // the worst of its checks
+	State     State     `json:"state"` // failed = one of its checks has; skipped = it cannot be tried
 	Path      string    `json:"path,omitempty"`
 	Version   string    `json:"version,omitempty"`
 	Isolation string    `json:"isolation,omitempty"` // in which it ran: bubblewrap, gvisor or none
@@ -218,20 +218,23 @@ func (p *patient) add(check string, state State, detail, remedy string) {
 	p.report.Findings = append(p.report.Findings, Finding{Check: check, State: state, Detail: detail, Remedy: remedy})
 }
 
-// complete puts the findings in order, adds those that are missing, and finds the worst.
+// complete puts the findings in order, adds those that are missing, and sums them up.
 func (p *patient) complete() {
 	var all []Finding
-	worst := OK
 	for _, check := range Checks() {
-		i := slices.IndexFunc(p.report.Findings, func(f Finding) bool { return f.Check == check })
 		f := Finding{Check: check, State: Skipped}
-		if i >= 0 {
+		if i := slices.IndexFunc(p.report.Findings, func(f Finding) bool { return f.Check == check }); i >= 0 {
 			f = p.report.Findings[i]
 		}
 		all = append(all, f)
-		if order := []State{OK, Skipped, Absent, Failed}; slices.Index(order, f.State) > slices.Index(order, worst) {
-			worst = f.State
-		}
 	}
-	p.report.Findings, p.report.State = all, worst
+	p.report.Findings, p.report.State = all, OK
+	switch has := func(s State) bool { return slices.ContainsFunc(all, func(f Finding) bool { return f.State == s }) }; {
+	case has(Failed):
+		p.report.State = Failed
+	case has(Absent):
+		p.report.State = Absent
+	case !p.passed(Starts):
+		p.report.State = Skipped
+	}
 }

@@ -233,12 +233,21 @@ func (t *trial) conclusion() string {
 	case t.err != nil:
 		text = t.err.Error()
 	}
-	switch {
-	case t.ended != nil && t.ended.Error != "":
+	if t.ended != nil && t.ended.Error != "" {
 		text += ": " + t.ended.Error
-	case len(t.stderr) > 0:
-		text += ": " + strings.Join(t.stderr, " ")
 	}
+	return cut(text)
+}
+
+// printed is the end of what the program has printed to its standard error.
+func (t *trial) printed() string {
+	if len(t.stderr) == 0 {
+		return ""
+	}
+	return cut("; it printed: " + strings.Join(t.stderr, " / "))
+}
+
+func cut(text string) string {
 	const most = 400 // bytes
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"

@@ -111,26 +111,24 @@ func doctorText(w io.Writer, reports []doctor.Report) error {
 
 var marks = map[doctor.State]string{doctor.OK: "ok", doctor.Failed: "!!", doctor.Absent: "--", doctor.Skipped: "--"}
 
-// doctorFailure is what came of all programs. An absent one is a failure only if it was named, or
-// if there is no other.
+// doctorFailure is what came of all programs. One that is absent is a failure only if it was named,
+// or if none was tried.
 func doctorFailure(reports []doctor.Report, named bool) error {
-	var failed, absent []string
+	of := map[doctor.State][]string{}
 	for _, r := range reports {
-		switch r.State {
-		case doctor.Absent:
-			absent = append(absent, r.Title)
-		case doctor.Failed, doctor.Skipped:
-			failed = append(failed, r.Title)
-		}
+		of[r.State] = append(of[r.State], r.Title)
 	}
+	absent, skipped := strings.Join(of[doctor.Absent], ", "), strings.Join(of[doctor.Skipped], ", ")
 	switch {
-	case len(failed) > 0:
-		err := fmt.Errorf("not all checks passed for %s; see above", strings.Join(failed, ", "))
+	case len(of[doctor.Failed]) > 0:
+		err := fmt.Errorf("not all checks passed for %s; see above", strings.Join(of[doctor.Failed], ", "))
 		return &cli.ExitError{Code: cli.ExitAgent, Kind: "agent", Err: err}
-	case named && len(absent) > 0:
-		return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("not installed: %s; see above", strings.Join(absent, ", "))}
-	case len(absent) == len(reports):
-		return &engine.Error{Kind: engine.KindNotFound, Err: errors.New("none of the programs is installed; see above")}
+	case named && absent != "":
+		return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("%s: not installed; see above", absent)}
+	case named && skipped != "":
+		return &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("%s cannot be tried; see above", skipped)}
+	case len(of[doctor.OK]) == 0:
+		return &engine.Error{Kind: engine.KindNotFound, Err: errors.New("no program could be tried; install one of those above")}
 	}
 	return nil
 }
