@@ -113,6 +113,7 @@ func jsonCases(registry string) map[string]jsonCase {
 		"models rm":        {oneList, nil, f("models rm org/none"), 4},
 		"models gc":        {oneList, f("models gc"), f("models gc more"), 2},
 		"models du":        {oneObject, f("models du"), f("models du more"), 2},
+		"agent doctor":     {oneList, nil, f("agent doctor none"), 4},
 		"agent mock":       {serves, f("agent mock script.yaml"), f("agent mock none.yaml"), 4},
 		"engine":           {others, nil, f("engine"), 2},
 		"doctor":           {oneList, f("doctor"), f("doctor more"), 2},

@@ -131,6 +131,7 @@ var allowed = map[string][]string{
 		"engine/newsession", "engine/provision", "engine/pyenv", "engine/sandboxfs", "engine/service", "engine/session", "engine/snapshot", "engine/start", "engine/state", "engine/surface", "engine/trust", "engine/trust/effects", "engine/workspace"},
 	"engine/errdefs":         {"sdk", "engine/experiment", "engine/plugin/host", "engine/machine", "engine/protocol", "engine/trust"},
 	"engine/record":          {"sdk", "engine/client", "engine/protocol", "engine/protocol/journal", "engine/plainfile", "engine/protocol/value"},
+	"engine/agent/doctor":    {"sdk", "engine", "engine/agent", "engine/agent/driver", "engine/agent/mockmodel", "engine/agent/profile", "engine/event", "engine/experiment", "engine/isolation", "engine/paths", "engine/run"},
 	"engine/runs":            {"engine/errdefs", "engine/event", "engine/plainfile", "engine/protocol/value", "engine/record", "engine/state"},
 	"engine/runs/report":     {"engine/event", "engine/plainfile", "engine/protocol", "engine/protocol/value", "engine/record", "engine/runs", "engine/sanitize"},
 	"engine/runs/inspectlog": {"engine/event", "engine/protocol", "engine/protocol/value", "engine/record", "engine/runs"},

@@ -53,7 +53,7 @@ type Build struct {
 func New(in, out, err *os.File, b Build) *App {
 	a := &App{build: b, UI: term.New(in, out, err), logLevel: "warn"}
 	a.Stop = newStopper(a.UI)
-	a.make = sync.OnceValues(a.openEngine)
+	a.make = sync.OnceValues(func() (*engine.Engine, error) { return a.openEngine(func(*engine.Options) {}) })
 	return a
 }
 
@@ -110,11 +110,20 @@ func (a *App) Version() string { return a.build.Version }
 // Engine is made when a command first needs it.
 func (a *App) Engine() (*engine.Engine, error) { return a.make() }
 
-func (a *App) openEngine() (*engine.Engine, error) {
-	e, err := engine.New(engine.Options{
+// EngineWith makes an engine for one command, with other options. It takes the place of that of
+// [App.Engine], which the command must not use.
+func (a *App) EngineWith(change func(*engine.Options)) (*engine.Engine, error) {
+	a.make = sync.OnceValues(func() (*engine.Engine, error) { return a.openEngine(change) })
+	return a.make()
+}
+
+func (a *App) openEngine(change func(*engine.Options)) (*engine.Engine, error) {
+	o := engine.Options{
 		StateDir: a.StateDir, PluginDirs: a.pluginDirs, LockDir: a.LockDir, BuiltinPlugins: parseBuiltins(a.build.Builtins), Version: a.Version(), Logger: a.Logger(),
 		Registry: registry.Open, Trust: a.askTrust,
-	})
+	}
+	change(&o)
+	e, err := engine.New(o)
 	a.opened = e
 	if err == nil {
 		a.endOverdue(e)

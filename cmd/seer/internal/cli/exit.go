@@ -43,8 +43,8 @@ const exitCodesText = `seer ends with one of these codes:
     2  the command line is invalid
     3  a mistake in the experiment or in a file that it names;
        a file or folder that cannot be read or written
-    4  no such sandbox, run, service, function, call, plugin or file; or an ambiguous
-       ID
+    4  no such sandbox, run, service, function, call, plugin, agent or file; or an
+       ambiguous ID
     5  a plugin is missing, broken, misbehaves, failed its tests or was not granted;
        a source of models sends other data than it has announced
     6  Seer could not get the machine, cannot reach it or lost it; a source of
@@ -53,7 +53,8 @@ const exitCodesText = `seer ends with one of these codes:
     8  the called function failed
     9  the call was interrupted: its worker died in the middle
    10  a token or credential was refused, or the token's limits forbid the call
-   11  the agent of seer run ended with an error
+   11  the agent of seer run ended with an error; a program failed a check of
+       seer agent doctor
    12  a name, workspace or file is taken; a run that is to be removed is running
    13  not supported by this version or on this provider
    14  a disk is full
