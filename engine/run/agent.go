@@ -202,10 +202,10 @@ func (a *agentSetup) main(ctx context.Context, r *runner, log, failures io.Write
 
 // speak runs the agent's program, and speaks with it where Seer understands it.
 func (a *agentSetup) speak(ctx context.Context, r *runner, log, failures io.Writer) (int, error) {
+	r.report.Send(a.profiled.described(r.exp.Agent))
 	if a.profiled == nil {
 		return a.start(ctx, r, streams{log: log, out: r.opts.Stdout, failures: io.MultiWriter(r.opts.Stderr, failures)}, a.spec(r.exp))
 	}
-	r.report.Send(a.profiled.described(r.exp.Agent))
 	said := &lines{send: func(line string) { r.report.Send(event.AgentErrorOutput{Line: line}) }}
 	defer said.flush()
 	return a.profiled.converse(ctx, r, func(ctx context.Context, in io.Reader, out io.Writer) (int, error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
@@ -34,6 +35,7 @@ func (r *runner) enter(ctx context.Context) error {
 		return err
 	}
 	r.sandbox, r.costBefore = sandbox, info.Cost
+	r.report.Send(event.SandboxReady{Sandbox: info.ID})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -249,12 +250,13 @@ func (a *agentSetup) argv(exp *experiment.Experiment) []string {
 
 // described names the program in the log.
 func (p *profiled) described(agent *experiment.Agent) event.AgentProgram {
-	found := p.setup.Program
-	path := found.Path
-	if path == "" {
-		path = strings.Join(agent.Command, " ")
+	told := event.AgentProgram{Provider: agent.Provider, Path: strings.Join(agent.Command, " "), Model: agent.Model}
+	if p == nil {
+		return told
 	}
-	return event.AgentProgram{Provider: agent.Provider, Path: path, Version: found.Version, SHA256: found.SHA256, Model: agent.Model}
+	found := p.setup.Program
+	told.Path, told.Version, told.SHA256 = cmp.Or(found.Path, told.Path), found.Version, found.SHA256
+	return told
 }
 
 // converse speaks with the agent's program while run runs it. What the program prints also goes

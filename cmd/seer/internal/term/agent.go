@@ -8,6 +8,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/event/eventtext"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -40,6 +41,8 @@ func (t *Terminal) agent(e engine.Event) bool {
 		if d.Error != "" {
 			t.Note("warning", eventtext.Sentence(e))
 		}
+	case event.AgentProgram:
+		return d.Provider == experiment.ProviderCommand // the user has written it
 	case event.RunArtifact, event.RunEnded:
 	default:
 		if e.Stage() == event.StageAgent {
