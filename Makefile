@@ -76,6 +76,7 @@ unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 unit long-built: export GORACE = atexit_sleep_ms=100
 unit: compiled
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
+	cd examples/agents && "$(SEER_PYTHON)" -m unittest
 	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
 
 # Everything must keep compiling where we cannot run it; part of e2e. With -trimpath, as `runtime` and

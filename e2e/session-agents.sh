@@ -2,7 +2,7 @@
 # network, its model a scripted one at its own loopback: a notebook task on a real Jupyter
 # and a shell task, in bubblewrap and in gVisor. What the agents were told, what they left
 # in outputs/ and the notebook that was saved is looked at.
-# E2E_AGENTS="claude codex" chooses among them.
+# E2E_AGENTS="claude codex gemini opencode" runs all of them; e2e/agent-runs.sh starts each by its provider.
 TOOLS=$(bash "$TOP/e2e/mcp/npm.sh" agents)
 jupyter=$TOP/.tools/jupyterlab-4.6.6/bin/python
 [ -x "$jupyter" ] || HOME=$(eval echo "~$(id -un)") "$TOP/scripts/setup" e2e
@@ -56,7 +56,7 @@ task() { # task AGENT TASK ISOLATION
   "$jupyter" "$TOP/e2e/session-agents/check.py" "$1" "$2" "$3" "work-$name" "out-$name" || { tail -n 20 "$name.out" "$name.err" >&2 && exit 1; }
   rm -rf "work-$name/.tools"
 }
-agents=(${E2E_AGENTS:-claude codex gemini opencode})
+agents=(${E2E_AGENTS:-claude})
 for agent in "${agents[@]}"; do
   for kind in notebook shell; do task "$agent" "$kind" bubblewrap; done
 done
