@@ -8,7 +8,7 @@ from typing import Any
 from seer.config.parser import load_config
 from seer.environment import ExecutionMode, ModelConfig, Sandbox, SandboxConfig, ScopedSandbox, ServedLibrary, setup_environment
 from seer.execution import create_local_session
-from seer.harness import run_agent
+from seer.harness import AgentError, AgentMessage, run_agent
 from seer.workspace import Library, Workspace
 
 config = SandboxConfig(gpu=None, execution_mode=ExecutionMode.CLI, models=[ModelConfig(name="google/gemma-2-9b"), "./model"])
@@ -37,6 +37,13 @@ async def main() -> None:
     session = create_local_session(Workspace(libraries=[soon, Library.from_file("helpers.py")]), workspace_dir="work")
     async for message in run_agent(prompt=text, mcp_servers=[servers], session=session):
         print(message)
+    spent = 0.0
+    try:
+        async for heard in run_agent("Go.", provider="claude", model="m", budget=5, timeout="30m", runs_dir=Path("runs"), tools=["Read"]):
+            one: AgentMessage = heard
+            spent = one.data["total_usd"] if one.type == "agent.model_request" else spent
+    except AgentError as e:
+        print(e.exit_code + 1, e.reason.upper(), spent)
 
 
 asyncio.run(main())

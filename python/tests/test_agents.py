@@ -56,7 +56,9 @@ CLAUDE = """
 
 # Speaks the Agent Client Protocol: what it does is in its prompt.
 ACP = """
-    import json, sys
+    import json, signal, sys
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a turn is cancelled by the protocol
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     def send(**message):
         print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
     def update(kind, **fields):
