@@ -100,9 +100,9 @@ func doctorText(w io.Writer, reports []doctor.Report) error {
 			if f.State == doctor.Skipped && f.Detail == "" {
 				continue
 			}
-			fmt.Fprintf(w, "%s  %-30s %s\n", marks[f.State], doctor.Title(f.Check), sanitize.Line(f.Detail))
+			fmt.Fprintf(w, "%s  %-32s %s\n", marks[f.State], doctor.Title(f.Check), sanitize.Line(f.Detail))
 			if f.Remedy != "" {
-				fmt.Fprintf(w, "    %-30s %s\n", "", sanitize.Line(f.Remedy))
+				fmt.Fprintf(w, "    %-32s %s\n", "", sanitize.Line(f.Remedy))
 			}
 		}
 	}
