@@ -18,11 +18,16 @@ import (
 const tried = 64 << 10
 
 // folders makes the two folders of this computer that a run writes to, and tries them.
-func (r *runner) folders() (err error) {
-	if err := r.openRunResults(); err != nil {
+func (r *runner) folders() error {
+	if err := r.openSpace(); err != nil { // first: a run that is refused leaves no folder
 		return err
 	}
-	return r.openSpace()
+	err := r.openRunResults()
+	if err != nil {
+		err = errors.Join(err, r.space.close())
+		r.space = nil
+	}
+	return err
 }
 
 // openSpace opens and locks the agent's folder.
