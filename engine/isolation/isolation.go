@@ -201,9 +201,9 @@ func Command(kind string, spec Spec) (*exec.Cmd, error) {
 	}
 	switch kind {
 	case Bubblewrap:
-		return bubblewrapCommand(spec)
+		return bubblewrapCommand(spec.behindLinks())
 	case GVisor:
-		return gvisorCommand(spec)
+		return gvisorCommand(spec.behindLinks())
 	case None:
 		return plainCommand(spec)
 	}

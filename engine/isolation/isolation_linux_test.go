@@ -149,6 +149,30 @@ func mountsAndEnvironment(t *testing.T, kind string) {
 	}
 }
 
+// TestPathsThroughLinks: a file is shown where it is reached through links that are shown, too.
+func TestPathsThroughLinks(t *testing.T) { each(t, pathsThroughLinks) }
+
+func pathsThroughLinks(t *testing.T, kind string) {
+	base := t.TempDir()
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(base, "v1/bin"), 0o755), os.WriteFile(filepath.Join(base, "v1/bin/tool"), []byte("found"), 0o644),
+		os.Symlink("v1", filepath.Join(base, "current")), os.Symlink(filepath.Join(base, "current/bin"), filepath.Join(base, "v1/tools")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(name string) string { return filepath.Join(base, name) }
+	got := inside(t, kind, Spec{
+		Env: map[string]string{"PATH": "/usr/bin:/bin"}, Dir: "/",
+		ReadOnly: []string{in("current"), in("current/tools"), in("current/tools/tool"), in("current/bin/tool")},
+		Mounts:   []sdk.Mount{{Source: in("v1/bin"), Target: in("current/more")}},
+	}, "cat "+in("current/bin/tool")+" "+in("current/tools/tool")+" "+in("current/more/tool"))
+	if got != "foundfoundfound" {
+		t.Errorf("inside: %q", got)
+	}
+}
+
 func TestEnvironmentIsNotOnTheCommandLine(t *testing.T) { each(t, environmentIsNotOnTheCommandLine) }
 
 func environmentIsNotOnTheCommandLine(t *testing.T, kind string) {
