@@ -36,6 +36,9 @@ const (
 	insideModelAddress = "127.0.0.1:8377"
 )
 
+// cancelling is how long a program has to end its turn before it gets a signal.
+const cancelling = 2 * time.Second
+
 // lingering is how long a program may go on after its turn has ended.
 const lingering = 10 * time.Second
 
@@ -267,8 +270,15 @@ func (p *profiled) described(agent *experiment.Agent) event.AgentProgram {
 // converse speaks with the agent's program while run runs it. What the program prints also goes
 // to log.
 func (p *profiled) converse(ctx context.Context, r *runner, run func(ctx context.Context, stdin io.Reader, stdout io.Writer) (int, error)) (int, error) {
-	living, end := context.WithCancel(ctx)
+	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	defer context.AfterFunc(ctx, func() {
+		if p.setup.Profile.Driver != driver.ACP {
+			end()
+			return
+		}
+		time.AfterFunc(cancelling, end) // it is asked by the protocol first
+	})()
 	fromAgent, printed := io.Pipe()
 	stdin, toAgent, err := os.Pipe()
 	if err != nil {
@@ -288,7 +298,10 @@ func (p *profiled) converse(ctx context.Context, r *runner, run func(ctx context
 	_ = printed.Close()
 	talking.Wait()
 	_ = errors.Join(stdin.Close(), toAgent.Close()) // perhaps closed before
-	if ctx.Err() == nil && living.Err() != nil && errors.Is(err, context.Canceled) {
+	switch {
+	case ctx.Err() != nil:
+		code, err = 0, ctx.Err()
+	case living.Err() != nil && errors.Is(err, context.Canceled):
 		code, err = 0, nil // it had ended its turn, and only its program went on
 	}
 	r.result.Reason = p.outcome.Reason
