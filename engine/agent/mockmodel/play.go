@@ -56,7 +56,7 @@ func (s *Script) play(c conversation) answer {
 		return answer{say: s.End, usage: Usage{Input: 1, Output: 1}, turn: -1}
 	}
 	t := s.Turns[turns[p.at]]
-	a := answer{think: t.Think, say: t.Say, usage: t.Usage, turn: turns[p.at], fault: t.Fault}
+	a := answer{think: t.Think, say: p.text(t.Say), usage: t.Usage, turn: turns[p.at], fault: t.Fault}
 	if t.Call == "" {
 		return a
 	}
@@ -158,13 +158,16 @@ func (p *progress) fill(with map[string]any) map[string]any {
 	return out
 }
 
+// text puts what was taken into a text.
+func (p *progress) text(text string) string { return reference.ReplaceAllStringFunc(text, p.referred) }
+
 func (p *progress) filled(value any) any {
 	switch v := value.(type) {
 	case string:
 		if v == "${"+repeat+"}" {
 			return p.repeats + 1
 		}
-		return reference.ReplaceAllStringFunc(v, p.referred)
+		return p.text(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
@@ -192,9 +195,9 @@ func (p *progress) referred(text string) string {
 	return p.taken[name]
 }
 
-// references are the names in the texts of arguments that a turn has to take.
-func references(with map[string]any) (found []string) {
-	text, _ := json.Marshal(with) // what cannot be marshalled is refused before
+// references are the names in the texts of a value that a turn has to take.
+func references(value any) (found []string) {
+	text, _ := json.Marshal(value) // what cannot be marshalled is refused before
 	for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
 		if !strings.HasPrefix(m[0], "$$") && m[1] != repeat {
 			found = append(found, m[1])

@@ -119,6 +119,7 @@ func (r *reader) turn(n *yaml.Node, what string) Turn {
 		Optional: r.flag(f["optional"], what+".optional"), Until: r.pattern(f["until"], what+".until"),
 		Usage: r.usage(f["usage"], what+".usage"), Fault: r.fault(f["fault"], what+".fault"),
 	}
+	r.refers(f["say"], t.Say, what+".say")
 	if n := f["with"]; n != nil {
 		t.With = r.arguments(n, what+".with")
 	}
@@ -157,12 +158,17 @@ func (r *reader) arguments(n *yaml.Node, what string) map[string]any {
 	if err != nil {
 		r.At(n.Line, "%s: not JSON values: %v", what, err)
 	}
-	for _, name := range references(out) {
+	r.refers(n, out, what)
+	return out
+}
+
+// refers checks that what a value refers to has been taken by an earlier turn.
+func (r *reader) refers(n *yaml.Node, value any, what string) {
+	for _, name := range references(value) {
 		if !slices.Contains(r.taken, name) {
 			r.At(n.Line, "%s: ${%s} is taken by no earlier turn", what, name)
 		}
 	}
-	return out
 }
 
 func (r *reader) usage(n *yaml.Node, what string) Usage {

@@ -19,7 +19,7 @@ turns:
   - {call: OnlyOfOthers, optional: true}
   - {call: total, with: {xs: {handle: "${handle}"}}}
   - {call: train, until: trained, usage: {input: 50, output: 5, cache_read: 100}}
-  - {say: It is 6.}
+  - {say: "It is 6, of ${handle} and $${it}."}
   - {call: embed, with: {n: 4}}
 `
 
@@ -216,7 +216,7 @@ func TestPlay(t *testing.T) {
 		{tool: "total", arguments: object{"xs": object{"handle": "h-12_a"}}},
 		{tool: "train", arguments: object{}},
 		{tool: "call-result", arguments: object{"call": "c-1"}},
-		{say: "It is 6."},
+		{say: "It is 6, of h-12_a and ${it}."},
 		{tool: "embed", arguments: object{"n": 4.0}},
 		{say: "finished"},
 	}
