@@ -77,9 +77,11 @@ func inLine(v any) string {
 	if text, ok := v.(string); ok {
 		return text
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // people read it
+	if err := enc.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	return string(text)
+	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -34,7 +34,7 @@ func (t *Terminal) agent(e engine.Event) bool {
 	case event.AgentUpdate:
 		t.update(e, d)
 	case event.ModelRequest:
-		c.spent = fmt.Sprintf("$%.2f, %d requests", d.Total, d.Number)
+		c.spent = fmt.Sprintf("$%.2f, %s", d.Total, Plural(d.Number, "request"))
 		t.Counted(string(event.StageAgent), c.spent)
 	case event.AgentTurnEnded:
 		t.endMessage()
@@ -42,6 +42,10 @@ func (t *Terminal) agent(e engine.Event) bool {
 			t.Note("warning", eventtext.Sentence(e))
 		}
 	case event.AgentProgram:
+		if t.live != nil {
+			t.Show(string(event.StageAgent), working)
+			return true
+		}
 		return d.Provider == experiment.ProviderCommand // the user has written it
 	case event.RunArtifact, event.RunEnded:
 	default:
@@ -76,6 +80,9 @@ func (t *Terminal) update(e engine.Event, d event.AgentUpdate) {
 	}
 }
 
+// working is the step while the agent thinks.
+const working = "the agent works"
+
 // say prints a part of a message.
 func (t *Terminal) say(text string) {
 	c := &t.conversation
@@ -104,7 +111,7 @@ func (t *Terminal) tool(e engine.Event, update map[string]any) {
 	status, _ := update["status"].(string)
 	call, known := c.calls[id]
 	if title, _ := update["title"].(string); title != "" {
-		call.title = title
+		call.title = firstLine(strings.TrimSpace(title + " " + purpose(update["rawInput"], title)))
 	}
 	if !known {
 		call.began = e.Time
@@ -128,9 +135,23 @@ func (t *Terminal) tool(e engine.Event, update map[string]any) {
 		mark = t.paint(red, "failed:")
 	}
 	t.Hide()
-	fmt.Fprintf(t.Stderr(), "%s %s %s\n", mark, sanitize.Text(firstLine(call.title)), t.paint(dim, e.Time.Sub(call.began).Round(100*time.Millisecond).String()))
-	t.Show(string(event.StageAgent), "the agent works")
+	fmt.Fprintf(t.Stderr(), "%s %s %s\n", mark, sanitize.Text(call.title), t.paint(dim, e.Time.Sub(call.began).Round(100*time.Millisecond).String()))
+	t.Show(string(event.StageAgent), working)
 	t.Counted(string(event.StageAgent), c.spent)
+}
+
+// purposes are the arguments by which people tell tool calls apart, the best first.
+var purposes = []string{"description", "command", "cmd", "code", "file_path", "path", "pattern"}
+
+// purpose is what a tool call is for, unless its title says it.
+func purpose(input any, title string) string {
+	arguments, _ := input.(map[string]any)
+	for _, name := range purposes {
+		if text, _ := arguments[name].(string); text != "" && !strings.Contains(title, text) {
+			return text
+		}
+	}
+	return ""
 }
 
 // aside prints what only some users want to see.
