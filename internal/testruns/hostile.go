@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/runs"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // Attack is a text that acts in a page that does not escape it.
@@ -45,7 +46,7 @@ func Hostile(root string) (*runs.Run, error) {
 	}
 	r.File(runs.RunName, bytes.ReplaceAll([]byte(`{"services":[{"name":X,"code_hash":X}],"calls":X,"hidden_names":[{"where":X}],"models":[{"name":X,"source":X,"repo":X,"revision":X,"license":X,"gate":X,"manifest":X}]}`), []byte("X"), attack))
 	r.Say("agent_thought_chunk", Attack)
-	r.Say("agent_message_chunk", strings.Repeat("A huge text. ", 50<<20/13))
+	r.Say("agent_message_chunk", strings.Repeat("A huge text. ", hugeText()/13))
 	r.Tool("huge", strings.Repeat("huge ", 1000), map[string]any{"text": strings.Repeat("x", 1<<20)}, strings.Repeat("y", 1<<20))
 	r.Update("plan", map[string]any{"entries": []any{map[string]any{"content": Attack, "priority": Attack, "status": Attack}}})
 	r.Update("something_new", map[string]any{"text": Attack})
@@ -118,4 +119,12 @@ func short(root string, state runs.State, failure string) (*runs.Run, error) {
 		r.Say("agent_message_chunk", "I begin.")
 	}
 	return r.End(state, failure)
+}
+
+// hugeText is the size of a text that no page can have as it is.
+func hugeText() int {
+	if testkit.Race {
+		return 5 << 20
+	}
+	return 50 << 20
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/agent/meter"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // heap is the memory in use after a collection.
@@ -62,6 +63,9 @@ func TestLargeBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			size := int64(50 << 20)
+			if testkit.Race {
+				size /= 5
+			}
 			if name == "many messages" { // which take longer to read
 				size /= 4
 			}
