@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/agent/driver"
-	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // collected is what a run has sent.
