@@ -88,11 +88,11 @@ func (d RunDirs) Agent() (string, error) {
 
 // SweepAgents removes the folders of [RunDirs.Agent] whose program is gone.
 func (s *Store) SweepAgents() error {
-	top, err := s.Dir("agents")
-	if err != nil {
-		return err
-	}
+	top := filepath.Join(s.stateDir, "agents")
 	entries, err := os.ReadDir(top)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	errs := []error{err}
 	for _, entry := range entries {
 		if ofProgramGone(entry.Name(), "") {
