@@ -121,6 +121,7 @@ func TestWatchdogWaitsForASave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { lock.Release() }) // else the end of a failed test would wait for it
 	tried := opened(t, pl.p.lockPath(b.handle))
 	eventually(t, "the watchdog to wait", tried)
 	if out := b.run(`print("alive")`); out != "alive" {
