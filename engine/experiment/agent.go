@@ -14,7 +14,7 @@ const (
 	ProviderACP     = "acp"     // any program that speaks the Agent Client Protocol
 )
 
-// Text is what the agent is told: task, prompt and prompts, divided by empty lines.
+// Text is the whole prompt of the experiment: task, prompt and prompts, divided by empty lines.
 func (a *Agent) Text() string {
 	var parts []string
 	for _, part := range append([]string{a.Task, a.Prompt}, a.Prompts...) {

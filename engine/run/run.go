@@ -369,7 +369,7 @@ func (r *runner) texts(ctx context.Context, prompt string, servers map[string]sd
 	return r.space.watch(ctx)
 }
 
-// keepPrompt writes what the agent is told into the folder of the run.
+// keepPrompt writes the prompt of the agent into the folder of the run.
 func (r *runner) keepPrompt(prompt string) error {
 	if r.folder == nil {
 		return nil

@@ -24,7 +24,7 @@ const (
 	PartCalls      = "calls"   // by function
 )
 
-// mostChanges is how many changes of a part are told.
+// mostChanges is how many changes of a part a difference lists.
 const mostChanges = 1000
 
 const (

@@ -22,7 +22,7 @@ const syncEvery = time.Second
 
 // Folder is the folder of a run that is going on. Append and Close are not for concurrent use.
 type Folder struct {
-	// Warn is told once when the disk does not take an event; nil = nobody is told.
+	// Warn is called once when the disk does not take an event; nil = not called.
 	Warn func(err error)
 
 	id, path string

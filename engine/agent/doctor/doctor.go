@@ -90,7 +90,7 @@ type Options struct {
 	Isolation string
 	Timeout   time.Duration // of one run of a program; default 3 minutes. Each program is run three times
 	Grace     time.Duration // between asking a program to stop and killing it; default 10 seconds
-	// Progress is told the title of a program and what is being tried; nil = nobody is.
+	// Progress receives the title of a program and the present trial; nil = nobody does.
 	Progress func(title, what string)
 }
 

@@ -29,7 +29,7 @@ type Task struct {
 	Model string
 	// Ended is called once, when the agent has ended its turn and its standard input is closed,
 	// but perhaps not its output. Some programs do not exit then (Gemini CLI 0.61, while MCP
-	// servers run): the caller ends the program after a while. Nil = nobody is told.
+	// servers run): the caller ends the program after a while. Nil = not called.
 	Ended func()
 }
 

@@ -22,7 +22,7 @@ import (
 // Config says where requests go, with which key, and what they may cost.
 type Config struct {
 	// API is anthropic, responses, chat or gemini: the interface that the key belongs to. The
-	// interface of a request is told by its path.
+	// path of a request names its interface.
 	API string
 	// Upstream is the base URL, such as https://api.anthropic.com. The path of a request is put
 	// behind its path; a version that both have, such as /v1, is there once.

@@ -120,7 +120,7 @@ func named(given []string, s runs.Summary) bool {
 	return false
 }
 
-// ago is a time as it is told in lists.
+// ago formats a time for lists, relative to now.
 func ago(t time.Time) string {
 	d := time.Since(t)
 	if d < 0 {
