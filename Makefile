@@ -10,6 +10,8 @@ VERSION := $(or $(VERSION),$(shell scripts/version),$(error scripts/version foun
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64
 TESTFLAGS ?= -race
+# Checkouts in other folders, tests and scripts share what is compiled.
+export GOFLAGS := -trimpath $(GOFLAGS)
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
@@ -20,13 +22,13 @@ build: setup-build seer runtime plugins sdk
 # The program knows its own plugins by their digests, so they are built first.
 seer: plugins
 	builtins=$$(scripts/builtins $(BIN)/plugins); \
-	$(GO) build -trimpath -ldflags "$(LDFLAGS) -X main.builtins=$$builtins" -o $(BIN)/seer ./cmd/seer
+	$(GO) build -ldflags "$(LDFLAGS) -X main.builtins=$$builtins" -o $(BIN)/seer ./cmd/seer
 
 # Static, one for each system a sandbox may run: they are pushed to machines.
 runtime:
 	@mkdir -p $(BIN)/runtime
 	@for p in $(PLATFORMS) $$($(GO) env GOOS)/$$($(GO) env GOARCH); do \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '-s -w' \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' \
 			-o $(BIN)/runtime/seer-runtime-$${p%/*}-$${p#*/} ./engine/runtime/seer-runtime; \
 	done
 
@@ -50,7 +52,7 @@ test: setup-test build lint-quick unit
 lint-quick:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "gofmt would change: $$bad" >&2; exit 1; }
 	@! git grep -nE '^(<{7}|>{7}) ' || { echo "a merge was not finished" >&2; exit 1; }
-	$(GO) vet -trimpath ./...
+	$(GO) vet ./...
 	$(GO) mod verify >/dev/null
 
 # What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a
@@ -69,8 +71,7 @@ compiled: seer
 # so that nothing else has ended when they begin. Four tests of a package run at a time, as
 # many wait for leases and timeouts. lint-quick has vetted. Linking is half as
 # dear without symbols that only a debugger reads; reports of races name their lines all the same.
-# With -trimpath, checkouts in other folders share what is compiled.
-GOTEST := $(GO) test $(TESTFLAGS) -trimpath -vet off -parallel 4 -ldflags '-s -w'
+GOTEST := $(GO) test $(TESTFLAGS) -vet off -parallel 4 -ldflags '-s -w'
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit long-built: export GORACE = atexit_sleep_ms=100
@@ -79,13 +80,13 @@ unit: compiled
 	cd examples/agents && "$(SEER_PYTHON)" -m unittest
 	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
 
-# Everything must keep compiling where we cannot run it; part of e2e. With -trimpath, as `runtime` and
-# `seer`, so that what they have compiled is not compiled anew.
+# Everything must keep compiling where we cannot run it; part of e2e. What `runtime` and
+# `seer` have compiled is not compiled anew.
 cross:
 	@for p in linux/arm64 darwin/arm64; do \
 		echo "cross-build $$p"; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '-s -w' -o /dev/null ./cmd/seer; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '-s -w' -o /dev/null ./engine/runtime/seer-runtime; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./cmd/seer; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./engine/runtime/seer-runtime; \
 	done
 
 # With the long tests among its scripts.
@@ -121,8 +122,8 @@ flaky: setup-test build compiled
 	scripts/flaky
 
 bench: setup-bench build
-	$(GO) build -trimpath -o $(BIN)/bench-helper ./bench/helper
-	$(GO) -C bench/peers/goplugin build -trimpath -o $(CURDIR)/$(BIN)/bench-goplugin .
+	$(GO) build -o $(BIN)/bench-helper ./bench/helper
+	$(GO) -C bench/peers/goplugin build -o $(CURDIR)/$(BIN)/bench-goplugin .
 	$(GO) run ./sdk/seer-pack $(BIN)/bench-echo bench/guest/expose-echo
 	scripts/bench
 

@@ -2,7 +2,7 @@
 # folder of each kind and language builds and passes its tests at once, those in Go
 # without any network; and it is built at every save.
 PATH="$(cd "$TOP" && go env GOROOT)/bin:$PATH" # a Go that is new enough
-export GOCACHE=${GOCACHE:-$TOP/bin/cache/go-build} GOFLAGS= npm_config_cache=$TOP/bin/cache/npm
+export GOCACHE=${GOCACHE:-$TOP/bin/cache/go-build} GOFLAGS=-trimpath npm_config_cache=$TOP/bin/cache/npm
 export npm_config_prefer_offline=true npm_config_fetch_retries=5 # the first build fetches, the others have it
 unset GOPROXY GOWORK SEER_SDK_DIR SEER_PLUGIN_DIR
 mkdir "un dossier é" && cd "un dossier é"

@@ -30,7 +30,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("go fails: %v\n%s", err, log.String())
 	}
 	goTool(`PATH=/usr/bin:/bin
-[ "$1 $2 $CGO_ENABLED$GOFLAGS" = "build -mod=mod 0" ] || exit 3
+[ "$1 $2 $CGO_ENABLED$GOFLAGS" = "build -mod=mod 0-trimpath" ] || exit 3
 case " $(cat go.mod) $(cat main.go)" in *"gvisor.dev/gvisor ` + RunscVersion + `"*ignore*) exit 4;; esac
 while [ "$1" != -o ]; do case "$1" in *"version=` + RunscBuild + `") named=yes;; esac; shift; done
 case "$3" in

@@ -60,7 +60,7 @@ func install(dir string) error {
 	if out, err := exec.Command("chmod", "-R", "a+rX", bin).CombinedOutput(); err != nil {
 		return fmt.Errorf("chmod: %w: %s", err, out)
 	}
-	if err := program(built); err != nil {
+	if err := built.Seer(installed.seer); err != nil {
 		return err
 	}
 	if done, err := testbuild.Warm(installed.cache); done || err != nil {
@@ -79,17 +79,4 @@ func warm() error {
 		return fmt.Errorf("compile the plugins: %w\n%s", err, out)
 	}
 	return nil
-}
-
-// program puts the program itself into place: the one that was built, or one
-// built now.
-func program(a testbuild.Artifacts) error {
-	if built := os.Getenv("SEER_TEST_BIN"); built != "" {
-		data, err := os.ReadFile(filepath.Join(built, "seer"))
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(installed.seer, data, 0o755)
-	}
-	return a.Seer(installed.seer)
 }

@@ -81,8 +81,16 @@ func (a Artifacts) Builtins() (map[string]string, error) {
 	return known, nil
 }
 
-// Seer builds the program to the given path, for these plugins.
+// Seer puts the program to the given path: that of the finished build, or one built now for
+// these plugins.
 func (a Artifacts) Seer(path string) error {
+	if bin := os.Getenv("SEER_TEST_BIN"); bin != "" {
+		data, err := os.ReadFile(filepath.Join(bin, "seer"))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, data, 0o755)
+	}
 	known, err := a.Builtins()
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ func unpack(dir, version string) error {
 func run(ctx context.Context, dir string, out, log io.Writer, argv ...string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, log
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GO111MODULE=on", "GOOS=", "GOARCH=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GO111MODULE=on", "GOOS=", "GOARCH=", "GOWORK=off")
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
