@@ -1,6 +1,6 @@
 # Real agents in whole sandboxes, each started by seer run in its own isolation without a
 # network, its model a scripted one at its own loopback: a notebook task on a real Jupyter
-# and a shell task, in bubblewrap and in gVisor. What the agents were told, what they left
+# in gVisor and a shell task in bubblewrap. What the agents were told, what they left
 # in outputs/ and the notebook that was saved is looked at.
 # E2E_AGENTS="claude codex gemini opencode" runs all of them; e2e/agent-runs.sh starts each by its provider.
 TOOLS=$(bash "$TOP/e2e/mcp/npm.sh" agents)
@@ -58,7 +58,7 @@ task() { # task AGENT TASK ISOLATION
 }
 agents=(${E2E_AGENTS:-claude})
 for agent in "${agents[@]}"; do
-  for kind in notebook shell; do task "$agent" "$kind" bubblewrap; done
+  task "$agent" shell bubblewrap
+  task "$agent" notebook gvisor # agent-runs.sh has one in bubblewrap
 done
-for kind in notebook shell; do task "${agents[0]}" "$kind" gvisor; done
 [ "$("$SEER" ls --json)" = "[]" ]

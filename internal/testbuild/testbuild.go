@@ -85,7 +85,11 @@ func (a Artifacts) Builtins() (map[string]string, error) {
 // these plugins.
 func (a Artifacts) Seer(path string) error {
 	if bin := os.Getenv("SEER_TEST_BIN"); bin != "" {
-		data, err := os.ReadFile(filepath.Join(bin, "seer"))
+		built := filepath.Join(bin, "seer")
+		if path == built {
+			return nil
+		}
+		data, err := os.ReadFile(built)
 		if err != nil {
 			return err
 		}

@@ -171,6 +171,8 @@ class Engine:
             process.stdin.write(line.encode() + b"\n")
             await process.stdin.drain()
         except (ConnectionError, RuntimeError):
+            if process is self._process:
+                self._starting = None  # its end may be seen later: the next request starts another one
             raise self._ended() from None
 
     async def _read(self, process: asyncio.subprocess.Process, answers: dict[int, asyncio.Future[Any]]) -> None:

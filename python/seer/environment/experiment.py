@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
+from urllib.parse import urlsplit
 
 from .._engine import arguments, blocking
 from .._fields import PathLike, checked
@@ -85,7 +86,7 @@ class EnvironmentHandle:
 
     sandbox_id: str
     jupyter_url: Optional[str]  #: with its token; all that an agent needs to use the notebook
-    jupyter_port: Optional[int]
+    jupyter_port: Optional[int]  #: that of the URL
     jupyter_token: Optional[str]
     status: str
     sandbox: Sandbox
@@ -115,8 +116,9 @@ async def setup_environment(config: ExperimentConfig) -> EnvironmentHandle:
     }
     await sandbox._start()
     jupyter = sandbox._handle()
+    port = urlsplit(sandbox.jupyter_url or "").port  # a sandbox with a network of its own has another one inside
     return EnvironmentHandle(
-        sandbox_id=sandbox.sandbox_id, jupyter_url=sandbox.jupyter_url, jupyter_port=jupyter.get("jupyter_port") or None,
+        sandbox_id=sandbox.sandbox_id, jupyter_url=sandbox.jupyter_url, jupyter_port=port or jupyter.get("jupyter_port"),
         jupyter_token=jupyter.get("jupyter_token") or None, status=str(sandbox._info["state"]), sandbox=sandbox,
         experiment_config=config, _client=EnvironmentClient(),
     )
