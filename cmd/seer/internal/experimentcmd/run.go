@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -112,7 +113,7 @@ func (a app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (ru
 		a.account(result)
 		return agentFailed(result)
 	}
-	a.UI.Tell("Results: %s", result.Outputs)
+	a.UI.Tell("Results: %s", near(result.Outputs))
 	a.account(result)
 	return nil
 }
@@ -134,8 +135,21 @@ func (a app) account(r run.Result) {
 	}
 	a.UI.Tell("%s", text)
 	if r.Folder != "" {
-		a.UI.Tell("Record: %s; look at it with: seer runs open %s", r.Folder, r.Run)
+		a.UI.Tell("Record: %s", near(r.Folder))
+		a.UI.Tell("Look at it with: seer runs open %s", r.Run)
 	}
+}
+
+// near is a path as the user would type it here: relative where it is in the working directory.
+func near(path string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 func agentFailed(r run.Result) error {
