@@ -39,6 +39,7 @@ type savedState struct {
 	Services    []*service.Saved   `json:"services"`
 	Sessions    []*auth.Session    `json:"sessions,omitempty"`
 	Frozen      bool               `json:"frozen,omitempty"`
+	OffGPU      []int              `json:"off_gpu,omitempty"` // processes that must be put back
 }
 
 const (

@@ -326,7 +326,7 @@ func forgedRenewal(t *testing.T, defended bool) error {
 }
 
 // callNamed calls a function without arguments under a name.
-func callNamed(ctx context.Context, t *testing.T, c *client.Client, id, fn string) string {
+func callNamed(ctx context.Context, t testing.TB, c *client.Client, id, fn string) string {
 	t.Helper()
 	answer, err := c.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: fn, ID: id}, client.CallHandler{})
 	if err != nil {

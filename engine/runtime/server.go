@@ -24,6 +24,7 @@ import (
 	"github.com/seer-engine/seer/engine/runtime/internal/checkpoint"
 	"github.com/seer-engine/seer/engine/runtime/internal/download"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
+	"github.com/seer-engine/seer/engine/runtime/internal/gpumemory"
 	"github.com/seer-engine/seer/engine/runtime/internal/lease"
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
@@ -80,6 +81,7 @@ type Server struct {
 	sessions   *auth.Sessions
 	guard      *auth.Guard
 	watches    watches
+	gpus       *gpumemory.Memory
 	checkpoint *checkpoint.Handler
 	listener   clientListener
 	forwarder  *portforward.Forwarder // the ends of ports and of the proxy that are inside
@@ -159,7 +161,9 @@ func (s *Server) assemble() {
 		Program: s.program, Persist: s.persist, Log: o.Logger})
 	s.calls = callproxy.New(s.services, s.scratch)
 	s.guard = auth.NewGuard(o.AdminSHA256, s.sessions, s.services.OfToken)
-	s.checkpoint = checkpoint.New(checkpoint.Deps{Env: s.env, Lease: s.lease, Reporter: s.reporter, Forwarder: s.forwarder, Listener: &s.listener,
+	s.gpus = gpumemory.New(gpumemory.Deps{Python: o.Python, Spawner: s.spawner, Persist: s.persist,
+		Processes: func() ([]int, error) { return proc.Tree(s.env.TopPID(), s.env.Cookie()) }})
+	s.checkpoint = checkpoint.New(checkpoint.Deps{Env: s.env, Lease: s.lease, Reporter: s.reporter, Forwarder: s.forwarder, Listener: &s.listener, GPUs: s.gpus,
 		Loader: o.Loader, Listen: o.Listen, Over: s.over, Log: o.Logger,
 		LimitBody: s.guard.LimitBody, Persist: s.persist, Renew: s.renew, End: s.End})
 	s.processes = process.NewTable(process.Deps{Env: s.env, Dir: s.scratch, Spawner: s.spawner, Write: s.checkpoint.Write})
@@ -188,6 +192,10 @@ func (s *Server) resume(saved savedState) error {
 	if saved.Frozen {
 		s.checkpoint.ContinueAll()
 	}
+	if len(saved.OffGPU) > 0 {
+		s.gpus.Remember(saved.OffGPU)
+		go s.checkpoint.PutBack()
+	}
 	return s.services.Restore(saved.Services)
 }
 
@@ -199,7 +207,7 @@ func (s *Server) persist() {
 	lease := s.lease.State()
 	state := savedState{Config: *s.configured.Load(), LeaseKind: lease.Kind, LeaseEnd: lease.End,
 		LeaseIdle: lease.Idle, LastUse: lease.LastUse, StartedUnix: s.started, Scratch: s.scratch,
-		Sessions: s.sessions.All(), Frozen: s.checkpoint.Frozen()}
+		Sessions: s.sessions.All(), Frozen: s.checkpoint.Frozen(), OffGPU: s.gpus.Off()}
 	state.Services = s.services.Saved()
 	if err := s.memory.save(state); err != nil {
 		s.options.Logger.Error("the state could not be remembered", "error", err)

@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"engine/isolation/seccomp":    {},
 	"engine/isolation/runscbuild": {},
 	"engine/machine":              {"internal/retry", "sdk", "engine/state"},
-	"engine/machine/local/...":    {"internal/bootid", "sdk", "engine/protocol/parking", "sdk/gpu", "engine/state", "engine/isolation", "engine/isolation/cgroup", "engine/netproxy", "engine/image", "engine/machine/local/..."},
+	"engine/machine/local/...":    {"internal/bootid", "sdk", "engine/protocol/parking", "sdk/gpu", "engine/state", "engine/isolation", "engine/isolation/cgroup", "engine/netproxy", "engine/image", "engine/machine/local/...", "internal/text"},
 	"engine/experiment":           {"internal/spelling", "sdk"},
 	"engine/preflight":            {"sdk", "sdk/gpu", "engine/experiment", "engine/preflight/pyreq", "engine/workspace"},
 	"engine/preflight/pyreq":      {},
@@ -154,7 +154,8 @@ var allowed = map[string][]string{
 	// The runtime's own packages, leaves first.
 	"engine/runtime/internal/auth":        {"engine/protocol", "engine/runtime/internal/httpx"},
 	"engine/runtime/internal/callproxy":   {"engine/protocol", "engine/protocol/journal", "engine/protocol/value", "engine/runtime/internal/auth", "engine/runtime/internal/environment", "engine/runtime/internal/httpx", "engine/runtime/internal/osfile", "engine/runtime/internal/service"},
-	"engine/runtime/internal/checkpoint":  {"engine/protocol", "engine/protocol/parking", "engine/runtime/internal/environment", "engine/runtime/internal/httpx", "engine/runtime/internal/lease", "engine/runtime/internal/loaderconn", "engine/runtime/internal/osfile", "engine/runtime/internal/portforward", "engine/runtime/internal/proc", "engine/runtime/internal/unixsocket"},
+	"engine/runtime/internal/checkpoint":  {"engine/protocol", "engine/protocol/parking", "engine/runtime/internal/environment", "engine/runtime/internal/gpumemory", "engine/runtime/internal/httpx", "engine/runtime/internal/lease", "engine/runtime/internal/loaderconn", "engine/runtime/internal/osfile", "engine/runtime/internal/portforward", "engine/runtime/internal/proc", "engine/runtime/internal/unixsocket"},
+	"engine/runtime/internal/gpumemory":   {"engine/runtime/internal/proc", "engine/runtime/internal/spawn", "engine/runtime/loader"},
 	"engine/runtime/internal/download":    {"sdk", "engine/fetch/hubcache", "engine/protocol", "engine/state", "engine/transfer", "engine/runtime/internal/httpx"},
 	"engine/runtime/internal/environment": {"engine/protocol", "engine/runtime/loader", "engine/runtime/internal/portforward", "engine/runtime/internal/redact"},
 	"engine/runtime/internal/hublinks":    {},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
+	"github.com/seer-engine/seer/engine/runtime/internal/gpumemory"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/engine/runtime/internal/lease"
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
@@ -22,6 +23,7 @@ type Deps struct {
 	Lease     *lease.Lease
 	Reporter  *lease.Reporter
 	Forwarder *portforward.Forwarder
+	GPUs      *gpumemory.Memory
 	Listener  Listener
 	Loader    *os.File        // its socket; nil = there is none
 	Listen    string          // unix:/path, where the machine can be parked
@@ -45,6 +47,7 @@ type Handler struct {
 	deps     Deps
 	freezer  freezer
 	prover   atomic.Pointer[standstill] // the last
+	back     atomic.Pointer[gpusBack]   // of the last parking
 	quiesced atomic.Bool
 }
 

@@ -57,10 +57,17 @@ func (c *Handler) PostFreeze(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// PostThaw has a frozen machine go on.
-func (c *Handler) PostThaw(w http.ResponseWriter, _ *http.Request) error {
-	if !c.freezer.end() {
+// PostThaw has a frozen machine go on. Where processes were taken off GPUs, it waits until
+// they are back; a copy goes on by itself, and it only waits.
+func (c *Handler) PostThaw(w http.ResponseWriter, r *http.Request) error {
+	ended, back := c.freezer.end(), c.back.Load()
+	if !ended && (back == nil || !back.copy.Load()) {
 		return protocol.Errorf(protocol.Conflict, "the machine is not frozen (any more)")
+	}
+	if back != nil {
+		if err := back.wait(r.Context()); err != nil {
+			return err
+		}
 	}
 	return httpx.WriteDone(w)
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type quiescence struct {
 	since     time.Time
 	until     time.Time
 	requester requester
+	back      *gpusBack
 }
 
 // requester is whoever had the machine parked, seen by a file that it touches. Looks are
@@ -79,7 +81,7 @@ func (c *Handler) PostPark(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return protocol.Errorf(protocol.Unsupported, "this machine does not listen on a Unix socket, so it cannot be parked")
 	}
-	p := &quiescence{standstill: newStandstill(c, req.ID, req.Key, path)}
+	p := &quiescence{standstill: newStandstill(c, req.ID, req.Key, path), back: &gpusBack{done: make(chan struct{})}}
 	var err error
 	if p.thawed, err = c.freezer.begin(r.Context()); err != nil {
 		return err
@@ -87,9 +89,13 @@ func (c *Handler) PostPark(w http.ResponseWriter, r *http.Request) error {
 	c.deps.Persist()
 	p.since = time.Now()
 	c.quiesced.Store(true) // no lease ends meanwhile: nobody could extend it
-	answer, err := p.begin()
+	c.back.Store(p.back)
+	answer, err := p.beginWithoutGPUs(r.Context())
 	if err != nil {
 		p.resume()
+		if failure := p.back.wait(context.Background()); failure != nil {
+			err = protocol.Errorf(protocol.Conflict, "%v; %v", err, failure)
+		}
 		return err
 	}
 	c.syncDisks()
@@ -115,6 +121,7 @@ func (p *quiescence) resume() {
 		p.c.quiesced.Store(false) // not before: the lease is judged from here on
 	}
 	p.end()
+	p.putBack()
 	p.c.freezer.release()
 	p.c.deps.Persist()
 }
@@ -137,6 +144,7 @@ func (p *quiescence) run() {
 	}
 	if renewal.Copy {
 		p.since = time.Now() // its lease begins now
+		p.back.copy.Store(true)
 	}
 	if err := p.reopenSockets(renewal); err != nil {
 		p.c.deps.End("the machine cannot listen again after it was parked: " + err.Error())

@@ -1,0 +1,150 @@
+package gpumemory
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
+	"github.com/seer-engine/seer/engine/runtime/loader"
+)
+
+//go:embed cuda.py
+var program string
+
+// operation is what the driver can be asked for.
+type operation string
+
+const (
+	getState   operation = "state"
+	lock       operation = "lock"
+	checkpoint operation = "checkpoint"
+	restore    operation = "restore"
+	unlock     operation = "unlock"
+)
+
+// state is that of a process with CUDA, as the driver says it (CUprocessState).
+type state int
+
+const (
+	running      state = 0
+	locked       state = 1
+	checkpointed state = 2
+	failed       state = 3
+)
+
+// callLimit is how long the driver may take for one process: 80 GB go through pageable memory
+// in less.
+const callLimit = 5 * time.Minute
+
+// lockLimit is how long a process may take to end its work on the GPU.
+const lockLimit = 10 * time.Second
+
+// helper is the program that asks the driver. It holds nothing: another one can go on.
+type helper struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers chan answer // closed when the program has ended
+}
+
+// answer is a line of the program.
+type answer struct {
+	Result int    `json:"result"`
+	Text   string `json:"text"`
+	State  state  `json:"state"`
+	Error  string `json:"error"`
+	Absent bool   `json:"absent"`
+}
+
+var (
+	errHelper = errors.New("the program that asks the driver has ended")
+	errAbsent = errors.New("this machine has no GPU") // or no driver
+)
+
+func startHelper(ctx context.Context, python string, spawner *spawn.Spawner) (*helper, error) {
+	cmd := exec.Command(cmp.Or(python, "python3"), "-I", "-S", "-c", program)
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, loader.BootVariable+"=") {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	cmd.SysProcAttr = spawn.ChildAttr()
+	h := &helper{cmd: cmd, answers: make(chan answer)}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	h.in = in
+	if err := spawner.Start(cmd); err != nil {
+		return nil, fmt.Errorf("start the program that asks the driver: %w", err)
+	}
+	go h.read(out)
+	first, err := h.answer(ctx)
+	switch {
+	case err == nil && first.Absent:
+		err = fmt.Errorf("%w: %s", errAbsent, first.Error)
+	case err == nil && first.Error != "":
+		err = fmt.Errorf("the driver of the GPU cannot be asked: %s", first.Error)
+	}
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *helper) read(out io.Reader) {
+	defer close(h.answers)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var a answer
+		if json.Unmarshal(lines.Bytes(), &a) != nil {
+			return
+		}
+		h.answers <- a
+	}
+}
+
+func (h *helper) answer(ctx context.Context) (answer, error) {
+	limit := time.NewTimer(callLimit)
+	defer limit.Stop()
+	select {
+	case a, ok := <-h.answers:
+		if !ok {
+			return a, errHelper
+		}
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, ctx.Err()
+	case <-limit.C:
+		return answer{}, fmt.Errorf("the driver did not answer within %v", callLimit)
+	}
+}
+
+// call asks for one operation. The driver ends what it has begun, so nothing interrupts it.
+func (h *helper) call(op operation, pid int) (answer, error) {
+	if _, err := fmt.Fprintln(h.in, op, pid, lockLimit.Milliseconds()); err != nil {
+		return answer{}, errHelper
+	}
+	return h.answer(context.Background())
+}
+
+func (h *helper) close() {
+	_ = h.in.Close()
+	_ = h.cmd.Process.Kill()
+	for range h.answers { // until it has ended
+	}
+	_ = h.cmd.Wait()
+}
