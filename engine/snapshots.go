@@ -51,9 +51,9 @@ func (e *Engine) Snapshot(ctx context.Context, ref string, progress Progress) (s
 // ports, lease, random numbers and names of calls, and calls that ran end there as
 // interrupted. The original pauses while it is saved, and continues.
 //
-// It must be a sandbox of this computer in isolation gvisor, with a network of its own and
-// no GPU; [KindUnsupported] otherwise. If some copies fail, the others are returned with
-// the error.
+// It must be a sandbox of this computer in isolation gvisor, with a network of its own;
+// [KindUnsupported] otherwise. Copies of a sandbox with a GPU share that GPU with it, whose memory must be
+// enough for all. If some copies fail, the others are returned with the error.
 func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]*Sandbox, error) {
 	if err := e.plugins.Usable(); err != nil {
 		return nil, err

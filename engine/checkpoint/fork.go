@@ -54,14 +54,14 @@ func (c Checkpointer) Fork(ctx context.Context, s session.Session, f Fork) ([]pr
 	}
 	defer done()
 	f.Report.Send(event.ProcessesSaving{Sandbox: s.ID})
-	if err := c.save(ctx, s, dir, f.Report); err != nil {
+	if err := c.save(ctx, s, dir, f.Copies, f.Report); err != nil {
 		return nil, &SaveError{err}
 	}
 	r, err := c.restorer(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	r.attached, r.report = f.Attached, f.Report
+	r.attached, r.report, r.share = f.Attached, f.Report, r.from.Record.Handle
 	made, err := r.many(ctx, f.Copies, f.Name)
 	f.Report.Send(event.ForksReady{Sandbox: s.ID, Forks: len(made)})
 	return made, err

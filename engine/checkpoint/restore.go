@@ -31,6 +31,7 @@ type restorer struct {
 	timeout  time.Duration // 0 = as the original had
 	idle     time.Duration
 	report   event.Reporter
+	share    string        // the handle of the machine whose GPUs it shares; empty = its own
 	quiet    bool          // others report the same
 	boot     time.Duration // what starting and verifying may take
 	// verified tells whether what is in dir is what was saved; nil where it has just been.
@@ -99,13 +100,13 @@ func (r *restorer) start(ctx context.Context) error {
 	}
 	spec := r.spec
 	spec.Name, spec.TimeoutSeconds = rec.Name, int64(r.timeout/time.Second)
-	choice := machine.Choice{Provider: local.Name, Spec: spec, Isolation: isolation.GVisor, LongestPoll: provision.LocalPoll, Prepare: func(spec *sdk.MachineSpec) error {
+	choice := machine.Choice{Provider: local.Name, Spec: spec, GPU: r.from.Record.GPU, Isolation: isolation.GVisor, LongestPoll: provision.LocalPoll, Prepare: func(spec *sdk.MachineSpec) error {
 		r.renewal.EndUnix = spec.EndUnix
 		renewal, err := json.Marshal(r.renewal)
 		if err != nil {
 			return err
 		}
-		data, err := json.Marshal(local.Restore{Dir: r.dir, Renewal: renewal})
+		data, err := json.Marshal(local.Restore{Dir: r.dir, Renewal: renewal, Share: r.share})
 		spec.Env = map[string]string{local.RestoreVariable: string(data)}
 		return err
 	}}
@@ -147,11 +148,25 @@ func (r *restorer) configure(ctx context.Context) (provision.Machine, error) {
 		return m, err
 	}
 	m.Lease.Start(ctx, r.rec, r.ttl(), r.idle)
-	if err := r.rotate(ctx, m); err != nil {
+	err = r.awaitGPUs(ctx, m)
+	if err == nil {
+		err = r.rotate(ctx, m)
+	}
+	if err != nil {
 		m.Close()
 		return provision.Machine{}, err
 	}
 	return m, nil
+}
+
+// awaitGPUs waits until the processes are back on their GPUs.
+func (r *restorer) awaitGPUs(ctx context.Context, m provision.Machine) error {
+	if r.from.Record.GPU == "" {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, r.boot)
+	defer cancel()
+	return m.Client.Thaw(limited)
 }
 
 func (r *restorer) rotate(ctx context.Context, m provision.Machine) error {

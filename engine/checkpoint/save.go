@@ -34,7 +34,7 @@ func (c Checkpointer) Save(ctx context.Context, s session.Session, store *snapsh
 		return snapshot.Snapshot{}, err
 	}
 	defer done()
-	if err := c.save(ctx, s, dir, report); err != nil {
+	if err := c.save(ctx, s, dir, 0, report); err != nil {
 		return snapshot.Snapshot{}, err
 	}
 	sources, err := memorySources(dir)
@@ -46,8 +46,9 @@ func (c Checkpointer) Save(ctx context.Context, s session.Session, store *snapsh
 	return store.Save(ctx, meta, sources)
 }
 
-// save fills dir with the sandbox's processes and files, and what the ledger knows.
-func (c Checkpointer) save(ctx context.Context, s session.Session, dir string, report event.Reporter) (err error) {
+// save fills dir with the sandbox's processes and files, and what the ledger knows. So many
+// copies are to share its GPUs.
+func (c Checkpointer) save(ctx context.Context, s session.Session, dir string, copies int, report event.Reporter) (err error) {
 	r, session, err := s.State()
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (c Checkpointer) save(ctx context.Context, s session.Session, dir string, r
 			err = errors.Join(err, s.RestartCodeServer(context.WithoutCancel(ctx), *session.CodeServer, c.FindCodeServer))
 		}()
 	}
-	if err := m.SaveMemory(ctx, r.Handle, dir, parker{s}.park, parker{s}.thaw); err != nil {
+	if err := m.SaveMemory(ctx, r.Handle, dir, copies, parker{s}.park, parker{s}.thaw); err != nil {
 		return err
 	}
 	data, err := json.Marshal(saved{Version: 1, Record: withoutKeys(r), Session: session})

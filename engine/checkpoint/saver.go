@@ -22,7 +22,7 @@ type SaveOptions struct {
 	// Live saves without a pause. Files that are written meanwhile may be saved in the middle.
 	Live bool
 	// Memory saves the processes, too: only of this computer's sandboxes in gVisor with a
-	// network of their own, without a GPU.
+	// network of their own. What they have on a GPU is saved with them.
 	Memory   bool
 	Progress event.Func
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/gpu"
 )
 
 // Restoration says what a sandbox is made of, and how.
@@ -93,6 +95,9 @@ func (from Restoration) checkFits(r restorer) error {
 	}
 	if mode := r.from.Session.Mode; mode != want.ExecutionMode {
 		return from.mismatch("sandbox.execution_mode", fmt.Sprintf("the processes of %s are those of the execution_mode %s, and the experiment has %s", name, cmp.Or(mode, "null"), cmp.Or(want.ExecutionMode, "null")), cmp.Or(mode, "null"))
+	}
+	if here := r.from.Record.GPU; len(want.GPU) > 0 && !slices.ContainsFunc(want.GPU, func(wanted string) bool { return gpu.Match(strings.TrimSuffix(wanted, "!"), here) }) {
+		return from.mismatch("sandbox.gpu", fmt.Sprintf("the processes of %s have the GPU %s, and the experiment wants %s", name, cmp.Or(here, "null"), strings.Join(want.GPU, ", ")), cmp.Or(here, "null"))
 	}
 	return nil
 }

@@ -106,6 +106,31 @@ func (s GPUSet) Env(image bool, path string) map[string]string {
 	return map[string]string{"LD_LIBRARY_PATH": GPULibraries, "PATH": path + ":" + GPUPrograms}
 }
 
+// GPUUse is the memory of a GPU, in bytes.
+type GPUUse struct{ Used, Total int64 }
+
+// Use asks nvidia-smi for the memory of each GPU, by UUID, that is in use by whomever.
+func (s GPUSet) Use(ctx context.Context) (map[string]GPUUse, error) {
+	out, err := output(ctx, s.Tool, "--query-gpu=uuid,memory.used,memory.total", "--format=csv,noheader,nounits")
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "ask nvidia-smi for the memory of GPUs: %v%s", err, said(out, err))
+	}
+	uses := map[string]GPUUse{}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Split(strings.TrimSpace(line), ", ")
+		if len(f) != 3 {
+			return nil, sdk.Errorf(sdk.Internal, "nvidia-smi has answered %q for the memory of a GPU", line)
+		}
+		used, err := strconv.ParseInt(f[1], 10, 40)
+		total, err2 := strconv.ParseInt(f[2], 10, 40)
+		if err := errors.Join(err, err2); err != nil {
+			return nil, sdk.Errorf(sdk.Unsupported, "nvidia-smi does not know the memory of the GPU %s: %v", f[0], err)
+		}
+		uses[f[0]] = GPUUse{Used: used << 20, Total: total << 20}
+	}
+	return uses, nil
+}
+
 // GPUs looks for this computer's NVIDIA GPUs. None is no error.
 func GPUs(ctx context.Context) (GPUSet, error) {
 	return gpuFinder{dev: "/dev", proc: "/proc", run: output}.find(ctx)

@@ -107,6 +107,11 @@ func TestParkOffTheGPU(t *testing.T) {
 	}
 	g.driver.Clear("hold-checkpoint")
 	g.unharmed()
+	// Whoever has parked it is gone before it lets go of its socket.
+	if _, err := g.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: 0.1}); err != nil {
+		t.Fatal(err)
+	}
+	g.unharmed()
 	// The runtime is killed while processes are locked: the next one puts them back.
 	g.driver.Set(t, "hold-checkpoint", "")
 	go func() { _, _ = g.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey}) }()

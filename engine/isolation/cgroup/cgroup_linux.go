@@ -166,6 +166,26 @@ func (g *Group) Full() bool {
 	return false
 }
 
+// MemoryLeft is how many bytes the command may take until its limit; false = it has none.
+func (g *Group) MemoryLeft() (int64, bool) {
+	var dir, limit, used string
+	switch {
+	case g == nil || !g.keeps("memory"):
+		return 0, false
+	case g.Unified != "":
+		dir, limit, used = g.Unified, "memory.max", "memory.current"
+	default:
+		dir, limit, used = g.Folders["memory"], "memory.limit_in_bytes", "memory.usage_in_bytes"
+	}
+	most := counted(filepath.Join(dir, limit), "")
+	if most == 0 { // max
+		return 0, false
+	}
+	stat := filepath.Join(dir, "memory.stat")
+	cache := counted(stat, "active_file ") + counted(stat, "inactive_file ") // which the kernel drops first
+	return int64(most - counted(filepath.Join(dir, used), "") + cache), true
+}
+
 // counted is the number behind a word in a file of a group, which may be gone.
 func counted(path, word string) int {
 	data, _ := os.ReadFile(path)

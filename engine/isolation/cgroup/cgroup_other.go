@@ -24,6 +24,9 @@ func (g *Group) Start(cmd *exec.Cmd) error { return cmd.Start() }
 // Full reports that no limit was reached.
 func (g *Group) Full() bool { return false }
 
+// MemoryLeft reports that there is no limit.
+func (g *Group) MemoryLeft() (int64, bool) { return 0, false }
+
 // Remove has nothing to remove.
 func (g *Group) Remove() error { return nil }
 

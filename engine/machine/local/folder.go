@@ -150,7 +150,8 @@ type note struct {
 	Outer     process          `json:"outer,omitzero"` // what was started: bwrap, runsc, or the command itself
 	Gate      *gateNote        `json:"gate,omitempty"`
 	System    *rootfs.Tree     `json:"system,omitempty"`
-	GPUs      []string         `json:"gpus,omitempty"` // by UUID; nobody else gets them
+	GPUs      []string         `json:"gpus,omitempty"`   // by UUID; nobody else gets them, but for copies
+	Shares    string           `json:"shares,omitempty"` // the handle of the original with which a copy shares its GPUs
 	Limits    *cgroup.Group    `json:"limits,omitempty"`
 	Parked    *parkNote        `json:"parked,omitempty"` // the last time
 	CreatedAt time.Time        `json:"created_at"`

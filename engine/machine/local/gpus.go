@@ -33,7 +33,7 @@ func (p *provider) gpuOffers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer
 	if set.Reason != "" {
 		return nil, sdk.Errorf(sdk.Unsupported, "the GPUs of this computer cannot be used: %s", set.Reason)
 	}
-	used, err := p.usedGPUs("")
+	used, err := p.usedGPUs(func(string, *note) bool { return false })
 	if err != nil {
 		return nil, err
 	}
@@ -67,20 +67,34 @@ func (p *provider) gpuOffers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer
 	return out, nil
 }
 
-// takeGPUs chooses the machine's GPUs. A GPU is one machine's until that ends. The
-// lock is to be held until the choice is written down.
-func (p *provider) takeGPUs(ctx context.Context, handle string, spec *sdk.MachineSpec) (set isolation.GPUSet, taken []isolation.GPU, lock *state.Lock, err error) {
+// takeGPUs chooses the machine's GPUs and puts them into its note. A GPU is one machine's
+// until that ends, but for copies. The lock is to be held until the note is written down.
+func (p *provider) takeGPUs(ctx context.Context, handle string, n *note, again *restored) (set isolation.GPUSet, taken []isolation.GPU, lock *state.Lock, err error) {
 	if set, err = p.GPUs(ctx); err != nil {
 		return set, nil, nil, err
 	}
 	if lock, err = p.lock(ctx, "gpus"); err != nil {
 		return set, nil, nil, err
 	}
-	used, err := p.usedGPUs(handle)
+	if again != nil && again.Host.GPU != nil {
+		taken, n.Shares, err = p.takeAgain(set, handle, again)
+	} else {
+		var used map[string]bool
+		if used, err = p.usedGPUs(func(h string, _ *note) bool { return h == handle }); err == nil {
+			taken, err = takeFree(set, used, n.Spec)
+		}
+	}
 	if err != nil {
 		lock.Remove()
 		return set, nil, nil, err
 	}
+	for _, g := range taken {
+		n.GPUs = append(n.GPUs, g.UUID)
+	}
+	return set, taken, lock, nil
+}
+
+func takeFree(set isolation.GPUSet, used map[string]bool, spec *sdk.MachineSpec) (taken []isolation.GPU, err error) {
 	want, all := max(1, spec.GPUCount), 0
 	for _, g := range set.Found {
 		if !gpu.Match(strings.TrimSuffix(spec.GPU, "!"), gpu.Canonical(g.Name)) {
@@ -93,7 +107,7 @@ func (p *provider) takeGPUs(ctx context.Context, handle string, spec *sdk.Machin
 	}
 	switch {
 	case len(taken) == want:
-		return set, taken, lock, nil
+		return taken, nil
 	case all < want:
 		err = sdk.Errorf(sdk.Unsupported, "this computer has %d × %s and not %d (it has: %s); ask for what there is, or choose another provider",
 			all, spec.GPU, want, strings.Join(gpuNames(set), ", "))
@@ -101,12 +115,11 @@ func (p *provider) takeGPUs(ctx context.Context, handle string, spec *sdk.Machin
 		err = remedy.For(sdk.Errorf(sdk.NoCapacity, "%d × %s requested, %d of this computer's %d free: other sandboxes use the rest; end one of them",
 			want, spec.GPU, len(taken), all), remedy.Remedy{Action: remedy.ListSandboxes}, remedy.Remedy{Action: remedy.EndSandbox})
 	}
-	lock.Remove()
-	return set, nil, nil, err
+	return nil, err
 }
 
-// usedGPUs are the GPUs of the machines that live, but one.
-func (p *provider) usedGPUs(but string) (map[string]bool, error) {
+// usedGPUs are the GPUs of the machines that live, but for some.
+func (p *provider) usedGPUs(but func(handle string, n *note) bool) (map[string]bool, error) {
 	used := map[string]bool{}
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil && !os.IsNotExist(err) {
@@ -114,12 +127,12 @@ func (p *provider) usedGPUs(but string) (map[string]bool, error) {
 	}
 	for _, entry := range entries {
 		handle, isNote := strings.CutSuffix(entry.Name(), ".json")
-		if !isNote || !validHandle(handle) || handle == but {
+		if !isNote || !validHandle(handle) {
 			continue
 		}
 		f := p.folder(handle)
 		n, err := f.read()
-		if err != nil || n == nil || len(n.GPUs) == 0 || !f.lives(n) && !starting(p.lockPath(handle), f, n) {
+		if err != nil || n == nil || len(n.GPUs) == 0 || but(handle, n) || !f.lives(n) && !starting(p.lockPath(handle), f, n) {
 			continue
 		}
 		for _, id := range n.GPUs {

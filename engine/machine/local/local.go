@@ -85,7 +85,7 @@ func New(o Options) sdk.Provider {
 	if o.ImagesDir == "" {
 		o.ImagesDir = filepath.Join(o.Dir, "images")
 	}
-	p := &provider{Options: o, at: func(string) {}, runtimes: binaries{dir: o.ArtifactsDir}}
+	p := &provider{Options: o, at: func(string) {}, memoryFree: memoryFree, runtimes: binaries{dir: o.ArtifactsDir}}
 	p.trials = trials{dir: o.Dir, places: o.Places, detectUplink: netproxy.DetectUplink}
 	p.watchdog = watcher{dir: o.Dir, argv: o.Watchdog}
 	if len(o.Watchdog) == 0 {
@@ -97,7 +97,10 @@ func New(o Options) sdk.Provider {
 
 type provider struct {
 	Options
-	at       func(step string) // tests die here
+	at func(step string) // tests die here
+
+	memoryFree func() (int64, error) // of this computer, in bytes
+
 	trials   trials
 	runtimes binaries
 	watchdog watcher

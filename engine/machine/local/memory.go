@@ -21,6 +21,9 @@ const RestoreVariable = "SEER_RESTORE"
 type Restore struct {
 	Dir     string          `json:"dir"`     // that [Memory.SaveMemory] has filled; it is only read
 	Renewal json.RawMessage `json:"renewal"` // what the runtime is told: protocol.Renewal
+	// Share is the handle of the machine that was copied: the new one shares its GPUs. Empty
+	// takes them for itself.
+	Share string `json:"share,omitempty"`
 }
 
 // The parts of a folder with saved processes.
@@ -38,7 +41,10 @@ type Memory interface {
 	// with a context that outlives ctx, and thaw in any case once park was, unless that was
 	// [Refused]; after thaw has failed the files are not those of one moment. The machine
 	// goes on, whatever happens.
-	SaveMemory(ctx context.Context, handle, dir string, park func(ctx context.Context, id, key string) error, thaw func(context.Context) error) error
+	//
+	// Processes on a GPU are parked without it. copies is how many are to go on at once beside
+	// the original on the same GPU, which must have the memory for all; 0 = none.
+	SaveMemory(ctx context.Context, handle, dir string, copies int, park func(ctx context.Context, id, key string) error, thaw func(context.Context) error) error
 	// Fits says why what is in dir cannot go on here, and gives the spec to start it with:
 	// it lacks a key, an owner, a name, an end and [RestoreVariable].
 	Fits(ctx context.Context, dir string) (sdk.MachineSpec, error)
@@ -81,7 +87,7 @@ type parkNote struct {
 	trusting bool // tests believe a socket without a proof
 }
 
-func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func(context.Context, string, string) error, thaw func(context.Context) error) (err error) {
+func (p *provider) SaveMemory(ctx context.Context, handle, dir string, copies int, park func(context.Context, string, string) error, thaw func(context.Context) error) (err error) {
 	if !validHandle(handle) {
 		return sdk.Errorf(sdk.Invalid, "%q is no machine of this computer", handle)
 	}
@@ -98,7 +104,11 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 	if l.Host, err = p.host(ctx); err != nil {
 		return err
 	}
-	return p.saveParked(ctx, &saving{p: p, f: f, n: n, id: newParkID(), key: parking.NewKey(), leave: func() {}}, dir, l, park, thaw)
+	gpus, err := p.gpusToSave(ctx, n, copies)
+	if err != nil {
+		return err
+	}
+	return p.saveParked(ctx, &saving{p: p, f: f, n: n, gpus: gpus, id: newParkID(), key: parking.NewKey(), leave: func() {}}, dir, l, park, thaw)
 }
 
 // saveParked parks the machine, saves it and has it go on. A parking that was asked for is
@@ -112,14 +122,14 @@ func (p *provider) saveParked(ctx context.Context, s *saving, dir string, l laun
 	if err := errors.Join(ctx.Err(), s.f.write(s.n)); err != nil {
 		return err
 	}
-	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkPatience)
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkPatience+s.gpus.patience())
 	err = park(patient, s.id, s.key)
 	cancel()
 	if refused := (*Refused)(nil); errors.As(err, &refused) {
 		return errors.Join(err, s.normal())
 	}
 	defer func() {
-		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute+s.gpus.patience())
 		defer cancel()
 		err = errors.Join(err, s.goOn(rest), thaw(rest))
 		s.leave()
@@ -132,6 +142,9 @@ func (p *provider) saveParked(ctx context.Context, s *saving, dir string, l laun
 	}
 	if err == nil {
 		err = errors.Join(s.parked(context.WithoutCancel(ctx)), ctx.Err())
+	}
+	if err == nil {
+		l.Host.GPU, err = s.gpus.measure(ctx)
 	}
 	if err != nil {
 		return err
@@ -149,8 +162,6 @@ func (f folder) savable() (*note, launch, error) {
 		return nil, launch{}, sdk.Errorf(sdk.NotFound, "there is no such machine any more")
 	case n.Isolation != isolation.GVisor:
 		return nil, launch{}, sdk.Errorf(sdk.Unsupported, "the processes of a sandbox in isolation %s cannot be saved; start it with isolation: gvisor", n.Isolation)
-	case len(n.GPUs) > 0:
-		return nil, launch{}, sdk.Errorf(sdk.Unsupported, "the processes of a sandbox with a GPU cannot be saved, because what lies on the GPU is not theirs")
 	}
 	l, err := readLaunch(f.path(launchName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,6 +21,7 @@ type hostNote struct {
 	Arch     string   `json:"arch"`
 	Features []string `json:"features"` // of the processor
 	GVisor   string   `json:"gvisor"`
+	GPU      *gpuNote `json:"gpu,omitempty"` // of processes that were on one
 }
 
 func (p *provider) host(ctx context.Context) (hostNote, error) {
@@ -86,6 +87,18 @@ func (p *provider) Fits(ctx context.Context, dir string) (sdk.MachineSpec, error
 	}
 	if why := l.Host.refuses(here); why != "" {
 		return refuse("%s", why)
+	}
+	if l.Host.GPU != nil {
+		set, err := p.GPUs(ctx)
+		if err != nil {
+			return sdk.MachineSpec{}, err
+		}
+		if why := l.Host.GPU.refuses(set); why != "" {
+			return refuse("%s", why)
+		}
+		if err := p.checkMemory(l.Host.GPU.bytes(), 1); err != nil {
+			return sdk.MachineSpec{}, err
+		}
 	}
 	binaries, err := p.runtimes.find()
 	if err != nil {

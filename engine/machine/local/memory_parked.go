@@ -26,6 +26,7 @@ type saving struct {
 	p       *provider
 	f       folder
 	n       *note
+	gpus    *gpuSaving // nil = it has none
 	id, key string
 
 	instead *net.UnixListener // while the machine does not listen

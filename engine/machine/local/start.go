@@ -81,15 +81,12 @@ func (p *provider) intend(ctx context.Context, handle string, f folder, n *note,
 	if n.Spec.GPU == "" {
 		return b, f.write(n)
 	}
-	set, taken, lock, err := p.takeGPUs(ctx, handle, n.Spec)
+	set, taken, lock, err := p.takeGPUs(ctx, handle, n, b.again)
 	if err != nil {
 		return b, err
 	}
 	defer lock.Remove()
 	b.gpus, b.taken = set, taken
-	for _, g := range taken {
-		n.GPUs = append(n.GPUs, g.UUID)
-	}
 	return b, f.write(n)
 }
 

@@ -60,15 +60,21 @@ type box struct {
 // up starts a machine with a loader, whose lines may be changed, and its runtime.
 func up(t *testing.T, kind string, env map[string]string, pairs ...string) *box {
 	t.Helper()
+	return upWith(t, kind, env, nil, pairs...)
+}
+
+// upWith is up with other options of the provider, or another spec of the machine.
+func upWith(t *testing.T, kind string, env map[string]string, change func(*box, *local.Options, *sdk.MachineSpec), pairs ...string) *box {
+	t.Helper()
 	base := shortDir(t)
 	b := &box{t: t, dir: filepath.Join(base, "machines")}
 	artifacts := filepath.Join(base, "artifacts")
 	b.binary = filepath.Join(artifacts, "seer-runtime-linux-"+runtime.GOARCH)
 	placeSelf(t, b.binary)
-	b.p = local.New(local.Options{Dir: b.dir, RuntimeDir: filepath.Join(base, "r"), ArtifactsDir: artifacts, Grace: time.Second,
+	options := local.Options{Dir: b.dir, RuntimeDir: filepath.Join(base, "r"), ArtifactsDir: artifacts, Grace: time.Second,
 		Python: func(ctx context.Context) (isolation.Interpreter, error) {
 			return isolation.Python(ctx, func(string) string { return "" })
-		}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}})
+		}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}}
 	token := protocol.NewToken()
 	boot, err := loader.BootEnv(loader.Boot{Listen: "unix:/s", AdminSHA256: protocol.HashToken(token)})
 	if err != nil {
@@ -81,27 +87,37 @@ func up(t *testing.T, kind string, env map[string]string, pairs ...string) *box 
 		name, value, _ := strings.Cut(variable, "=")
 		boot[name] = value
 	}
-	step, err := b.p.Create(t.Context(), sdk.MachineSpec{Key: base, Owner: "me", Name: "box", Command: loader.CommandWith("python3", pairs...),
-		Env: boot, Port: 7070, Isolation: kind, Network: "none"}, nil)
+	spec := sdk.MachineSpec{Key: base, Owner: "me", Name: "box", Command: loader.CommandWith("python3", pairs...),
+		Env: boot, Port: 7070, Isolation: kind, Network: "none"}
+	if change != nil {
+		change(b, &options, &spec)
+	}
+	b.p = local.New(options)
+	step, err := b.p.Create(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.handle = step.Handle
-	t.Cleanup(func() {
-		if err := b.p.Terminate(context.Background(), b.handle); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Log(b.log())
-		}
-	})
+	b.ends()
 	b.boot(token)
 	return b
 }
 
-func (b *box) boot(token string) {
+// ends has the machine end with the test.
+func (b *box) ends() {
+	b.t.Cleanup(func() {
+		if b.t.Failed() {
+			b.t.Log(b.log())
+		}
+		if err := b.p.Terminate(context.Background(), b.handle); err != nil {
+			b.t.Error(err)
+		}
+	})
+}
+
+// awaitSocket waits until the machine listens, and returns where.
+func (b *box) awaitSocket() (at string) {
 	b.t.Helper()
-	var at string
 	b.eventually("the machine to listen", func() bool {
 		o := b.observe()
 		if o.State == sdk.Running {
@@ -109,6 +125,12 @@ func (b *box) boot(token string) {
 		}
 		return at != ""
 	})
+	return at
+}
+
+func (b *box) boot(token string) {
+	b.t.Helper()
+	at := b.awaitSocket()
 	var err error
 	if b.client, err = client.New(at, token); err != nil {
 		b.t.Fatal(err)

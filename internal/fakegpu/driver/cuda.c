@@ -2,7 +2,7 @@
 // allocation for each process, and the functions that lock, checkpoint, restore and unlock a
 // process by its PID.
 //
-// The folder SEER_FAKE_GPU (or FOLDER) has PID.state of each process with a context, and what a
+// The folder SEER_FAKE_GPU (or FOLDER) has PID.state of each process with CUDA, and what a
 // test says: fail-OPERATION has a CUresult to return, fail-OPERATION-once is removed by that,
 // hold-OPERATION and hold-OPERATION-after keep the caller, whose PID is in held-OPERATION, until the
 // file is removed. only-here lets nothing be restored in a copy of the sandbox.
@@ -112,16 +112,18 @@ static void wait_until_running(void) {
 	while (state_of(getpid()) != RUNNING) pause_a_little();
 }
 
-int cuInit(unsigned flags) { return flags ? INVALID : SUCCESS; }
+int cuInit(unsigned flags) {
+	pthread_t thread;
+	set_state(getpid(), RUNNING);
+	return flags || pthread_create(&thread, NULL, mover, NULL) ? INVALID : SUCCESS;
+}
 
 int cuCtxCreate_v2(void **context, unsigned flags, int device) {
 	char path[4096];
-	pthread_t thread;
 	(void)flags, (void)device;
 	put(at(path, 1, "here"), 1);
-	set_state(getpid(), RUNNING);
 	*context = &host;
-	return pthread_create(&thread, NULL, mover, NULL) ? INVALID : SUCCESS;
+	return SUCCESS;
 }
 
 int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {

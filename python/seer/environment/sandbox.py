@@ -222,7 +222,7 @@ class Sandbox:
         """Makes copies of the running sandbox that go on where it is, with its files, processes and
         their memory.
 
-        The sandbox must be on this computer, without a GPU, with ``isolation="gvisor"`` and with
+        The sandbox must be on this computer, with ``isolation="gvisor"`` and with
         ``network="none"`` or a list of hosts. Any other one is an UnsupportedError; ``snapshot``
         and ``from_snapshot`` copy the files of any sandbox.
         """

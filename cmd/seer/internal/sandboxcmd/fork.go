@@ -21,8 +21,9 @@ files, kernels and services. A copy loads nothing again. Each copy has its own I
 keys, ports, lease and random numbers; calls that were running end in the copy as
 interrupted. The original pauses for a moment and continues.
 
-The sandbox must be on this computer, with isolation: gvisor, a network of its own
-(none, or a list of hosts) and no GPU. The IDs of the copies go to stdout.`,
+The sandbox must be on this computer, with isolation: gvisor and a network of its own
+(none, or a list of hosts). Copies share the GPU of the original: its memory must be
+enough for all of them. The IDs of the copies go to stdout.`,
 		Example:           "  seer fork lab -n 8 --name try\n  seer fork lab --json | jq -r '.[].id'",
 		Args:              cli.Args(1, 1, "the sandbox"),
 		ValidArgsFunction: a.CompleteSandbox,

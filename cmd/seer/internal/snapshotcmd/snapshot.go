@@ -22,7 +22,8 @@ snapshot, on any provider. Processes pause meanwhile, for at most a minute. With
 they do not pause, and files may be saved while they are being written.
 
 With --memory, also save the processes; seer up --snapshot then continues them in a new
-sandbox. This needs isolation: gvisor, a network of its own and no GPU.
+sandbox. This needs isolation: gvisor and a network of its own. What the processes have
+on a GPU is saved with them, and goes back to the same GPU.
 
 Without NAME: save the whole file system at the sandbox's provider, if it supports that,
 and print the snapshot's ID. An experiment starts from it with image: {snapshot: ID}.

@@ -21,7 +21,7 @@ type Deps struct {
 	Spawner   *spawn.Spawner
 	Processes func() ([]int, error) // those of the machine, without this one
 	Persist   func()                // remembers [Memory.Off] before anything is changed
-	Patience  time.Duration         // how long [Memory.Resume] waits for memory on the GPU; 0 = 30 s
+	Patience  time.Duration         // how long [Memory.Resume] waits for memory on the GPU; 0 = 10 s
 	Devices   string                // how the paths of the driver's nodes begin; empty = /dev/nvidia
 }
 
@@ -35,7 +35,7 @@ type Memory struct {
 
 // New makes one of a machine that runs.
 func New(d Deps) *Memory {
-	d.Patience = cmp.Or(d.Patience, 30*time.Second)
+	d.Patience = cmp.Or(d.Patience, 10*time.Second)
 	d.Devices = cmp.Or(d.Devices, "/dev/nvidia")
 	return &Memory{deps: d}
 }
@@ -104,7 +104,7 @@ func (m *Memory) lockAll(ctx context.Context, h *helper, found []holder) (more b
 		if err := ctx.Err(); err != nil {
 			return more, err
 		}
-		if slices.Contains(m.Off(), p.pid) {
+		if p.pid == h.cmd.Process.Pid || slices.Contains(m.Off(), p.pid) {
 			continue
 		}
 		a, err := h.call(getState, p.pid)
@@ -165,7 +165,7 @@ func (m *Memory) Left() error {
 	}
 	for _, p := range found {
 		if p.device != "" {
-			return fmt.Errorf("process %d (%s) has %s open, and nothing that the driver can take off the GPU: it may be NVML, as nvidia-smi and torch.cuda.utilization use it; end it",
+			return fmt.Errorf("process %d (%s) has %s open, and nothing that the driver can take off the GPU: it uses NVML, as nvidia-smi and torch.cuda.utilization do, or was forked from a process with CUDA; end it",
 				p.pid, proc.CommandName(p.pid), p.device)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 	"github.com/seer-engine/seer/internal/fakegpu"
 )
@@ -39,12 +40,8 @@ func newComputer(t *testing.T, driver fakegpu.Driver) *computer {
 	return c
 }
 
-func (c *computer) processes() (pids []int, _ error) {
-	for _, p := range c.holders {
-		pids = append(pids, p.pid)
-	}
-	return pids, nil
-}
+// processes are those of the tests, and what this program itself has started.
+func (c *computer) processes() ([]int, error) { return proc.Tree(os.Getpid(), "") }
 
 // process has something on the GPU.
 type process struct {
@@ -277,9 +274,9 @@ func refusals(t *testing.T, driver fakegpu.Driver) {
 		if err := c.memory.Suspend(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "pause the GPU work of process") || !strings.Contains(err.Error(), want) {
 			t.Errorf("lock: %v", err)
 		}
+		c.driver.Clear("fail-lock")
+		c.resume()
 	}
-	c.driver.Clear("fail-lock")
-	c.resume()
 	const want = "shares memory with other processes or GPUs (CUDA IPC, NCCL, peer access)"
 	c.driver.Set(t, "fail-checkpoint", "801")
 	if err := c.memory.Suspend(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "take off the GPU process") || !strings.Contains(err.Error(), want) {
