@@ -52,8 +52,8 @@ func (e *Engine) Snapshot(ctx context.Context, ref string, progress Progress) (s
 // interrupted. The original pauses while it is saved, and continues.
 //
 // It must be a sandbox of this computer in isolation gvisor, with a network of its own;
-// [KindUnsupported] otherwise. Copies of a sandbox with a GPU share that GPU with it, whose memory must be
-// enough for all. If some copies fail, the others are returned with the error.
+// [KindUnsupported] otherwise. Copies of a sandbox with a GPU share that GPU with it, whose
+// memory must be enough for all. If some copies fail, the others are returned with the error.
 func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]*Sandbox, error) {
 	if err := e.plugins.Usable(); err != nil {
 		return nil, err

@@ -172,3 +172,26 @@ func TestGVisorDescribesAGPU(t *testing.T) {
 		t.Errorf("flags %v", flags)
 	}
 }
+
+func TestUseOfGPUs(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "nvidia-smi")
+	for name, tc := range map[string]struct {
+		script, want string // of an error
+	}{
+		"two GPUs":  {`[ "$1" = --query-gpu=uuid,memory.used,memory.total ] && printf 'GPU-a, 1, 81559\nGPU-b, 0, 100\n'`, ""},
+		"none know": {`echo 'GPU-a, [N/A], [N/A]'`, "nvidia-smi does not know the memory of the GPU GPU-a"},
+		"fails":     {`echo lost the GPU >&2; exit 15`, "exit status 15: lost the GPU"},
+		"nonsense":  {`echo hello`, `nvidia-smi has answered "hello\n"`},
+	} {
+		if err := os.WriteFile(tool, []byte("#!/bin/sh\n"+tc.script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		uses, err := GPUSet{Tool: tool}.Use(t.Context())
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if tc.want == "" && (len(uses) != 2 || uses["GPU-a"] != GPUUse{Used: 1 << 20, Total: 81559 << 20}) {
+			t.Errorf("%s: %+v", name, uses)
+		}
+	}
+}

@@ -125,3 +125,35 @@ func TestSweep(t *testing.T) {
 		t.Error("the group of a program that has ended is still there")
 	}
 }
+
+func TestMemoryLeft(t *testing.T) {
+	const stat = "anon 3\nactive_file 20\ninactive_file 5\n"
+	for what, c := range map[string]struct {
+		files   map[string]string
+		two     bool
+		want    int64
+		limited bool
+	}{
+		"version 1":            {map[string]string{"memory.limit_in_bytes": "100\n", "memory.usage_in_bytes": "60\n", "memory.stat": stat}, false, 65, true},
+		"version 2":            {map[string]string{"memory.max": "100\n", "memory.current": "60\n", "memory.stat": stat}, true, 65, true},
+		"version 2, unlimited": {map[string]string{"memory.max": "max\n", "memory.current": "60\n", "memory.stat": stat}, true, 0, false},
+		"gone":                 {nil, true, 0, false},
+	} {
+		dir := t.TempDir()
+		for name, text := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g := &Group{Folders: map[string]string{"memory": dir}}
+		if c.two {
+			g = &Group{Unified: dir}
+		}
+		if left, limited := g.MemoryLeft(); left != c.want || limited != c.limited {
+			t.Errorf("%s: %d, %v", what, left, limited)
+		}
+	}
+	if _, limited := (*Group)(nil).MemoryLeft(); limited {
+		t.Error("a limit without a group")
+	}
+}

@@ -77,7 +77,7 @@ func (p *provider) takeGPUs(ctx context.Context, handle string, n *note, again *
 		return set, nil, nil, err
 	}
 	if again != nil && again.Host.GPU != nil {
-		taken, n.Shares, err = p.takeAgain(set, handle, again)
+		taken, n.Shares, err = takeAgain(p, set, handle, again)
 	} else {
 		var used map[string]bool
 		if used, err = p.usedGPUs(func(h string, _ *note) bool { return h == handle }); err == nil {

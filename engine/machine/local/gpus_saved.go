@@ -72,9 +72,9 @@ type gpuSaving struct {
 	before map[string]isolation.GPUUse
 }
 
-// gpusToSave looks at the GPUs before anything is moved; nil for a machine without. It refuses what has no
-// place in memory: what lies on a GPU goes through that of the machine.
-func (p *provider) gpusToSave(ctx context.Context, n *note, copies int) (*gpuSaving, error) {
+// gpusToSave looks at the GPUs before anything is moved; nil for a machine without. It
+// refuses what has no place in memory: what lies on a GPU goes through that of the machine.
+func gpusToSave(ctx context.Context, p *provider, n *note, copies int) (*gpuSaving, error) {
 	if len(n.GPUs) == 0 {
 		return nil, nil
 	}
@@ -91,7 +91,7 @@ func (p *provider) gpusToSave(ctx context.Context, n *note, copies int) (*gpuSav
 		return nil, sdk.Errorf(sdk.NoCapacity, "the processes cannot be saved: up to %s on the GPU must move into the memory of the sandbox, and %s are left of its limit; start it with a larger memory_gb",
 			text.Bytes(bytes), text.Bytes(left))
 	}
-	return g, p.checkMemory(bytes, max(1, copies))
+	return g, checkMemory(p.memoryFree, bytes, max(1, copies))
 }
 
 // most is the upper bound of what the machine has on its GPUs: others may have some of it.
@@ -103,8 +103,8 @@ func (g *gpuSaving) most() (bytes int64) {
 }
 
 // checkMemory refuses what does not fit into the memory of this computer.
-func (p *provider) checkMemory(bytes int64, times int) error {
-	free, err := p.memoryFree()
+func checkMemory(memoryFree func() (int64, error), bytes int64, times int) error {
+	free, err := memoryFree()
 	if err != nil || free >= bytes*int64(times) {
 		return err
 	}
@@ -168,7 +168,7 @@ func (g *gpuSaving) measure(ctx context.Context) (*gpuNote, error) {
 
 // takeAgain takes the GPUs that saved processes were on. Copies share them with their original,
 // and with one another.
-func (p *provider) takeAgain(set isolation.GPUSet, handle string, again *restored) (taken []isolation.GPU, root string, err error) {
+func takeAgain(p *provider, set isolation.GPUSet, handle string, again *restored) (taken []isolation.GPU, root string, err error) {
 	if why := again.Host.GPU.refuses(set); why != "" {
 		return nil, "", sdk.Errorf(sdk.Unsupported, "the saved processes cannot go on here: %s", why)
 	}

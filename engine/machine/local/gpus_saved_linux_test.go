@@ -63,7 +63,7 @@ func TestRoomForSavedGPUs(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			h.use(tc.on)
 			h.p.memoryFree = func() (int64, error) { return tc.memory, nil }
-			g, err := h.p.gpusToSave(t.Context(), &note{GPUs: []string{"GPU-a"}}, tc.copies)
+			g, err := gpusToSave(t.Context(), h.p, &note{GPUs: []string{"GPU-a"}}, tc.copies)
 			if wrong(err, tc.before) {
 				t.Fatalf("before: %v", err)
 			}

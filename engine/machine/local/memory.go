@@ -104,7 +104,7 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, copies in
 	if l.Host, err = p.host(ctx); err != nil {
 		return err
 	}
-	gpus, err := p.gpusToSave(ctx, n, copies)
+	gpus, err := gpusToSave(ctx, p, n, copies)
 	if err != nil {
 		return err
 	}

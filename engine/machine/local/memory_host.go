@@ -96,7 +96,7 @@ func (p *provider) Fits(ctx context.Context, dir string) (sdk.MachineSpec, error
 		if why := l.Host.GPU.refuses(set); why != "" {
 			return refuse("%s", why)
 		}
-		if err := p.checkMemory(l.Host.GPU.bytes(), 1); err != nil {
+		if err := checkMemory(p.memoryFree, l.Host.GPU.bytes(), 1); err != nil {
 			return sdk.MachineSpec{}, err
 		}
 	}

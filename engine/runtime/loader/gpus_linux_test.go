@@ -145,11 +145,8 @@ func (g *gpuBoxes) run(code string) {
 }
 
 // TestGVisorSavesGPUs: what lies on the GPU is saved, restored and copied with the processes; and
-// whatever fails, the original goes on with it.
+// whatever fails, the original goes on with it. e2e/gvisor.sh runs this.
 func TestGVisorSavesGPUs(t *testing.T) {
-	if os.Getenv("SEER_TEST_GVISOR") == "" {
-		t.Skip("e2e/gvisor.sh sets SEER_TEST_GVISOR and has built runsc")
-	}
 	g := upOnGPU(t)
 	saved := t.TempDir()
 	if err := g.save(saved, 1); err != nil {
@@ -196,12 +193,12 @@ func TestGVisorSavesGPUs(t *testing.T) {
 
 	// Whatever else takes the memory of the GPU after the saving.
 	g.set("only-here", "")
-	last := t.TempDir()
-	if err := g.save(last, 0); err != nil {
+	other := t.TempDir()
+	if err := g.save(other, 0); err != nil {
 		t.Fatal(err)
 	}
 	g.first.end()
-	lost, err := g.again(last, "lost", "")
+	lost, err := g.again(other, "lost", "")
 	if protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), "not back on the GPU: put back on the GPU process") || !strings.Contains(err.Error(), "not enough free memory") {
 		t.Errorf("a GPU that was taken: %v", err)
 	}
@@ -213,6 +210,47 @@ func TestGVisorSavesGPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.onGPU(back)
+
+	// The sandbox is killed while its processes are taken off: nothing is left of it.
+	g.first = back
+	g.set("hold-checkpoint", "")
+	done := make(chan error, 1)
+	half := t.TempDir()
+	go func() { done <- g.save(half, 0) }()
+	g.run("import os, time\nwhile not os.path.exists('/dev/shm/gpu/held-checkpoint'): time.sleep(0.01)")
+	g.kill(back)
+	if err := <-done; err == nil {
+		t.Error("a sandbox that was killed is saved")
+	}
+	if left, err := os.ReadDir(half); err != nil || len(left) > 0 {
+		t.Errorf("left in %s: %v, %v", half, left, err)
+	}
+	back.end()
+	last, err := g.again(saved, "last", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.onGPU(last)
+}
+
+// kill kills the sandbox of a machine.
+func (g *gpuBoxes) kill(b *box) {
+	g.t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.dir, b.handle+".json"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var note struct {
+		Outer struct {
+			PID int `json:"pid"`
+		} `json:"outer"`
+	}
+	if err := json.Unmarshal(data, &note); err != nil || note.Outer.PID == 0 {
+		g.t.Fatalf("%v: %s", err, data)
+	}
+	if err := syscall.Kill(note.Outer.PID, syscall.SIGKILL); err != nil {
+		g.t.Fatal(err)
+	}
 }
 
 // end ends a machine, and waits for nothing of it to be left.

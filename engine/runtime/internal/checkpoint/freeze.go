@@ -29,6 +29,7 @@ func (c *Handler) PostFreeze(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	c.back.Store(nil)
 	c.deps.Persist() // a runtime that comes after this one has to know
 	stopped, answer, err := c.stopAll()
 	defer func() {

@@ -71,7 +71,7 @@ func (c *Handler) PutBack() {
 	tick := time.NewTicker(putBackAgain)
 	defer tick.Stop()
 	for {
-		err := c.deps.GPUs.Resume(context.Background())
+		err := c.deps.GPUs.Retry(context.Background())
 		c.deps.Persist()
 		if err == nil {
 			return

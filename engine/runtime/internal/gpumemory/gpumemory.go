@@ -31,6 +31,7 @@ type Memory struct {
 	acting sync.Mutex // one at a time asks the driver
 	mu     sync.Mutex
 	off    []int // processes that are locked, or will be at once
+	parked bool  // between Suspend and Resume, when nothing else may be started
 }
 
 // New makes one of a machine that runs.
@@ -62,6 +63,7 @@ func (m *Memory) set(off []int) {
 func (m *Memory) Suspend(ctx context.Context) error {
 	m.acting.Lock()
 	defer m.acting.Unlock()
+	m.parked = true
 	found, err := m.holders()
 	if err != nil || len(found) == 0 {
 		return err
@@ -199,6 +201,22 @@ func (m *Memory) holders() ([]holder, error) {
 func (m *Memory) Resume(ctx context.Context) error {
 	m.acting.Lock()
 	defer m.acting.Unlock()
+	m.parked = false
+	return m.resume(ctx)
+}
+
+// Retry is Resume for what that could not put back. It leaves it to the next one where the
+// processes have been suspended again meanwhile.
+func (m *Memory) Retry(ctx context.Context) error {
+	m.acting.Lock()
+	defer m.acting.Unlock()
+	if m.parked {
+		return nil
+	}
+	return m.resume(ctx)
+}
+
+func (m *Memory) resume(ctx context.Context) error {
 	if len(m.Off()) == 0 {
 		return nil
 	}

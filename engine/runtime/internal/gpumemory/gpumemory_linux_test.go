@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,159 +110,179 @@ func (c *computer) resume() {
 
 func TestMemoryOfGPUs(t *testing.T) {
 	driver := fakegpu.New(t)
-	t.Run("off and on again", func(t *testing.T) {
-		c := newComputer(t, driver)
-		if err := c.memory.Suspend(t.Context()); err != nil || c.memory.Off() != nil {
-			t.Errorf("without a process: %v, %v", err, c.memory.Off())
+	for name, test := range map[string]func(*testing.T, *computer){
+		"off and on again":                     offAndOn,
+		"refusals":                             refusals,
+		"a process that comes meanwhile":       processThatComes,
+		"a helper that is killed":              killedHelpers,
+		"a process that is killed":             killedProcess,
+		"whoever asked is gone":                goneAsker,
+		"a GPU that is full for a while":       fullForAWhile,
+		"a GPU that was taken":                 takenGPU,
+		"a runtime after another one":          nextRuntime,
+		"states that are not ours":             foreignStates,
+		"a process that fails while it is off": lostProcess,
+		"a node that stays open":               openNode,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, newComputer(t, driver)) })
+	}
+}
+
+func offAndOn(t *testing.T, c *computer) {
+	if err := c.memory.Suspend(t.Context()); err != nil || c.memory.Off() != nil {
+		t.Errorf("without a process: %v, %v", err, c.memory.Off())
+	}
+	one, two := c.start("one"), c.start("two")
+	if err := c.memory.Suspend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.holders {
+		if c.driver.State(p.pid) != int(checkpointed) || c.driver.Has("%d.memory", p.pid) {
+			t.Errorf("process %d is on the GPU", p.pid)
 		}
-		one, two := c.start("one"), c.start("two")
-		if err := c.memory.Suspend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range c.holders {
-			if c.driver.State(p.pid) != int(checkpointed) || c.driver.Has("%d.memory", p.pid) {
-				t.Errorf("process %d is on the GPU", p.pid)
-			}
-		}
-		if last := c.saved[len(c.saved)-1]; len(last) != 2 || last[0] != min(one.pid, two.pid) {
-			t.Errorf("remembered: %v", c.saved)
-		}
-		if err := c.memory.Suspend(t.Context()); err != nil {
-			t.Errorf("once more: %v", err)
-		}
-		c.resume()
-	})
-	t.Run("refusals", func(t *testing.T) { refusals(t, driver) })
-	t.Run("a process that comes meanwhile", func(t *testing.T) {
-		c := newComputer(t, driver)
-		c.start("first")
-		c.driver.Set(t, "hold-lock", "")
+	}
+	if last := c.saved[len(c.saved)-1]; len(last) != 2 || last[0] != min(one.pid, two.pid) {
+		t.Errorf("remembered: %v", c.saved)
+	}
+	if err := c.memory.Suspend(t.Context()); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+	c.resume()
+}
+
+func processThatComes(t *testing.T, c *computer) {
+	c.start("first")
+	c.driver.Set(t, "hold-lock", "")
+	done := make(chan error, 1)
+	go func() { done <- c.memory.Suspend(t.Context()) }()
+	c.driver.Held(t, "lock")
+	second := c.start("second")
+	c.driver.Clear("hold-lock")
+	if err := <-done; err != nil || c.driver.State(second.pid) != int(checkpointed) {
+		t.Errorf("%v, state %d", err, c.driver.State(second.pid))
+	}
+	c.resume()
+}
+
+func killedProcess(t *testing.T, c *computer) {
+	for _, operation := range []string{"lock", "checkpoint"} {
+		gone, stays := c.start("gone"), c.start("stays")
+		c.driver.Set(t, "hold-"+operation, "")
 		done := make(chan error, 1)
 		go func() { done <- c.memory.Suspend(t.Context()) }()
-		c.driver.Held(t, "lock")
-		second := c.start("second")
-		c.driver.Clear("hold-lock")
-		if err := <-done; err != nil || c.driver.State(second.pid) != int(checkpointed) {
-			t.Errorf("%v, state %d", err, c.driver.State(second.pid))
-		}
-		c.resume()
-	})
-	t.Run("a helper that is killed", func(t *testing.T) { killedHelpers(t, driver) })
-	t.Run("a process that is killed", func(t *testing.T) {
-		for _, operation := range []string{"lock", "checkpoint"} {
-			c := newComputer(t, driver)
-			gone, stays := c.start("gone"), c.start("stays")
-			c.driver.Set(t, "hold-"+operation, "")
-			done := make(chan error, 1)
-			go func() { done <- c.memory.Suspend(t.Context()) }()
-			c.driver.Held(t, operation)
-			c.holders = []*process{stays}
-			if err := gone.cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			_ = gone.cmd.Wait()
-			c.driver.Clear("hold-" + operation)
-			if err := <-done; err != nil || c.driver.State(stays.pid) != int(checkpointed) {
-				t.Errorf("%s: %v", operation, err)
-			}
-			c.resume()
-		}
-	})
-	t.Run("whoever asked is gone", func(t *testing.T) {
-		c := newComputer(t, driver)
-		c.start("kept")
-		ctx, cancel := context.WithCancel(t.Context())
-		c.driver.Set(t, "hold-lock", "")
-		done := make(chan error, 1)
-		go func() { done <- c.memory.Suspend(ctx) }()
-		c.driver.Held(t, "lock")
-		cancel()
-		c.driver.Clear("hold-lock")
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-		c.resume()
-	})
-	t.Run("a GPU that is full for a while", func(t *testing.T) {
-		c := newComputer(t, driver)
-		c.start("waits")
-		if err := c.memory.Suspend(t.Context()); err != nil {
+		c.driver.Held(t, operation)
+		c.holders = slices.DeleteFunc(c.holders, func(p *process) bool { return p == gone })
+		if err := gone.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		c.driver.Set(t, "fail-restore-once", "2")
-		c.resume()
-	})
-	t.Run("a GPU that was taken", func(t *testing.T) {
-		c := newComputer(t, driver)
-		p := c.start("waits")
-		if err := c.memory.Suspend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		c.driver.Set(t, "fail-restore", "2")
-		c.memory.deps.Patience = time.Nanosecond
-		err := c.memory.Resume(t.Context())
-		if want := fmt.Sprintf("put back on the GPU process %d (python3): the GPU, or this machine, has not enough free memory (CUDA error 2)", p.pid); err == nil || err.Error() != want {
-			t.Errorf("got %v", err)
-		}
-		if off := c.memory.Off(); len(off) != 1 {
-			t.Errorf("off: %v", off)
-		}
-		c.driver.Clear("fail-restore")
-		c.resume()
-	})
-	t.Run("a runtime after another one", func(t *testing.T) {
-		c := newComputer(t, driver)
-		c.start("kept")
-		if err := c.memory.Suspend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		next := New(c.memory.deps)
-		next.Remember(c.saved[0])
-		c.memory = next
-		c.resume()
-	})
-	t.Run("states that are not ours", func(t *testing.T) {
-		c := newComputer(t, driver)
-		p := c.start("kept")
-		for state, want := range map[string]string{"1": "locked by another program", "3": "in a failed CUDA state; restart it"} {
-			c.driver.Set(t, fmt.Sprintf("%d.state", p.pid), state)
-			if err := c.memory.Suspend(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("state %s: %v", state, err)
-			}
-			if err := c.memory.Resume(t.Context()); err != nil || fmt.Sprint(c.driver.State(p.pid)) != state {
-				t.Errorf("state %s became %d, %v", state, c.driver.State(p.pid), err)
-			}
-		}
-	})
-	t.Run("a process that fails while it is off", func(t *testing.T) {
-		c := newComputer(t, driver)
-		p, other := c.start("lost"), c.start("kept")
-		if err := c.memory.Suspend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		c.driver.Set(t, fmt.Sprintf("%d.state", p.pid), "3")
-		if err := c.memory.Resume(t.Context()); err == nil || !strings.Contains(err.Error(), "in a failed CUDA state; restart it") {
-			t.Errorf("got %v", err)
-		}
-		c.holders = []*process{other}
-		c.unharmed()
-	})
-	t.Run("a node that stays open", func(t *testing.T) {
-		c := newComputer(t, driver)
-		c.start("kept", `node = open("/dev/full")`)
-		if err := c.memory.Suspend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.memory.Left(); err == nil || !strings.Contains(err.Error(), "(python3) has /dev/full open") {
-			t.Errorf("got %v", err)
+		_ = gone.cmd.Wait()
+		c.driver.Clear("hold-" + operation)
+		if err := <-done; err != nil || c.driver.State(stays.pid) != int(checkpointed) {
+			t.Errorf("%s: %v", operation, err)
 		}
 		c.resume()
-	})
+	}
+}
+
+func goneAsker(t *testing.T, c *computer) {
+	c.start("kept")
+	ctx, cancel := context.WithCancel(t.Context())
+	c.driver.Set(t, "hold-lock", "")
+	done := make(chan error, 1)
+	go func() { done <- c.memory.Suspend(ctx) }()
+	c.driver.Held(t, "lock")
+	cancel()
+	c.driver.Clear("hold-lock")
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	c.resume()
+}
+
+func fullForAWhile(t *testing.T, c *computer) {
+	c.start("waits")
+	if err := c.memory.Suspend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.driver.Set(t, "fail-restore-once", "2")
+	c.resume()
+}
+
+func takenGPU(t *testing.T, c *computer) {
+	p := c.start("waits")
+	if err := c.memory.Suspend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.driver.Set(t, "fail-restore", "2")
+	c.memory.deps.Patience = time.Nanosecond
+	err := c.memory.Resume(t.Context())
+	if want := fmt.Sprintf("put back on the GPU process %d (python3): the GPU, or this machine, has not enough free memory (CUDA error 2)", p.pid); err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	if err := c.memory.Retry(t.Context()); err == nil || len(c.memory.Off()) != 1 {
+		t.Errorf("again: %v, off %v", err, c.memory.Off())
+	}
+	// Whoever tries again does nothing while they are suspended for another time.
+	if err := c.memory.Suspend(t.Context()); err != nil {
+		t.Error(err)
+	}
+	c.driver.Clear("fail-restore")
+	if err := c.memory.Retry(t.Context()); err != nil || len(c.memory.Off()) != 1 {
+		t.Errorf("suspended again: %v, off %v", err, c.memory.Off())
+	}
+	c.resume()
+}
+
+func nextRuntime(t *testing.T, c *computer) {
+	c.start("kept")
+	if err := c.memory.Suspend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := New(c.memory.deps)
+	next.Remember(c.saved[0])
+	c.memory = next
+	c.resume()
+}
+
+func foreignStates(t *testing.T, c *computer) {
+	p := c.start("kept")
+	for state, want := range map[string]string{"1": "locked by another program", "3": "in a failed CUDA state; restart it"} {
+		c.driver.Set(t, fmt.Sprintf("%d.state", p.pid), state)
+		if err := c.memory.Suspend(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("state %s: %v", state, err)
+		}
+		if err := c.memory.Resume(t.Context()); err != nil || fmt.Sprint(c.driver.State(p.pid)) != state {
+			t.Errorf("state %s became %d, %v", state, c.driver.State(p.pid), err)
+		}
+	}
+}
+
+func lostProcess(t *testing.T, c *computer) {
+	p, other := c.start("lost"), c.start("kept")
+	if err := c.memory.Suspend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.driver.Set(t, fmt.Sprintf("%d.state", p.pid), "3")
+	if err := c.memory.Resume(t.Context()); err == nil || !strings.Contains(err.Error(), "in a failed CUDA state; restart it") {
+		t.Errorf("got %v", err)
+	}
+	c.holders = []*process{other}
+	c.unharmed()
+}
+
+func openNode(t *testing.T, c *computer) {
+	c.start("kept", `node = open("/dev/full")`)
+	if err := c.memory.Suspend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.memory.Left(); err == nil || !strings.Contains(err.Error(), "(python3) has /dev/full open") {
+		t.Errorf("got %v", err)
+	}
+	c.resume()
 }
 
 // refusals are those of the driver at each of its functions: everything is as before.
-func refusals(t *testing.T, driver fakegpu.Driver) {
-	c := newComputer(t, driver)
+func refusals(t *testing.T, c *computer) {
 	first, second := c.start("one"), c.start("two")
 	last := max(first.pid, second.pid)
 	for result, want := range map[string]string{
@@ -300,8 +321,7 @@ func refusals(t *testing.T, driver fakegpu.Driver) {
 }
 
 // killedHelpers: whatever the driver had done by then, everything is as before.
-func killedHelpers(t *testing.T, driver fakegpu.Driver) {
-	c := newComputer(t, driver)
+func killedHelpers(t *testing.T, c *computer) {
 	c.start("one")
 	c.start("two")
 	for _, when := range []string{"state", "lock", "lock-after", "checkpoint", "checkpoint-after", "restore", "restore-after", "unlock", "unlock-after"} {
