@@ -101,7 +101,7 @@ func (p parker) park(ctx context.Context, id, key string) error {
 func (p parker) thaw(ctx context.Context) error {
 	err := p.s.Client.Thaw(ctx)
 	if protocol.CodeOf(err) == protocol.Conflict {
-		err = fmt.Errorf("saving took longer than the %s that a sandbox may stand still, or this computer had no time for it: %w", protocol.ParkLimit, err)
+		err = fmt.Errorf("saving took longer than the %s that a sandbox may stand still, or this computer had no time for it: %w", protocol.AskedParkLimit, err)
 	}
 	return err
 }

@@ -21,6 +21,10 @@ type Unfrozen struct {
 // ParkLimit is how long a machine stays parked at most, if nobody says how it goes on.
 const ParkLimit = 2 * time.Minute
 
+// AskedParkLimit is [ParkLimit] of a machine that sees a sign of whoever had it parked: the
+// memory of a large GPU takes minutes to be saved.
+const AskedParkLimit = 30 * time.Minute
+
 // AskerLimit is how long a machine that was parked with it waits for a sign of whoever had
 // it parked: it is much longer than any pause of a program that lives.
 const AskerLimit = 15 * time.Second
@@ -31,8 +35,10 @@ type ParkRequest struct {
 	ID string `json:"id"` // 32 hex digits that nobody inside can guess
 	// Key is 64 hex digits that only whoever parks the machine and its runtime know: both
 	// prove themselves with it (package parking).
-	Key     string  `json:"key"`
-	Seconds float64 `json:"seconds,omitempty"` // until it goes on by itself; 0 = [ParkLimit], which is also the most
+	Key string `json:"key"`
+	// Seconds are until it goes on by itself; 0 = [ParkLimit], which is also the most, or
+	// [AskedParkLimit] with AskerSeconds.
+	Seconds float64 `json:"seconds,omitempty"`
 	// AskerSeconds has the machine go on by itself that long after the file here-ID in the
 	// folder of its socket was last touched: who had it parked touches it every second,
 	// until the machine has been thawed. The machine does not leave its socket before the

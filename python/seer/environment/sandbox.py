@@ -223,8 +223,8 @@ class Sandbox:
         their memory.
 
         The sandbox must be on this computer, with ``isolation="gvisor"`` and with
-        ``network="none"`` or a list of hosts. Any other one is an UnsupportedError; ``snapshot``
-        and ``from_snapshot`` copy the files of any sandbox.
+        ``network="none"`` or a list of hosts. Copies share its GPU. Any other one is an
+        UnsupportedError; ``snapshot`` and ``from_snapshot`` copy the files of any sandbox.
         """
         made = []
         got = await engine().call("sandbox.fork", {"sandbox": self.sandbox_id, "copies": copies}, self._progress)

@@ -100,6 +100,9 @@ func (c *Handler) PostPark(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.syncDisks()
 	limit := protocol.ParkLimit
+	if req.AskerSeconds > 0 {
+		limit = protocol.AskedParkLimit
+	}
 	if wanted := httpx.Seconds(req.Seconds); wanted > 0 {
 		limit = min(wanted, limit)
 	}
