@@ -161,7 +161,7 @@ func (s *Server) assemble() {
 		Program: s.program, Persist: s.persist, Log: o.Logger})
 	s.calls = callproxy.New(s.services, s.scratch)
 	s.guard = auth.NewGuard(o.AdminSHA256, s.sessions, s.services.OfToken)
-	s.gpus = gpumemory.New(gpumemory.Deps{Python: o.Python, Spawner: s.spawner, Persist: s.persist,
+	s.gpus = gpumemory.New(gpumemory.Deps{Python: o.Python, Environ: func() []string { return s.env.Variables(protocol.Config{}, "gpumemory") }, Spawner: s.spawner, Persist: s.persist,
 		Processes: func() ([]int, error) { return proc.Tree(s.env.TopPID(), s.env.Cookie()) }})
 	s.checkpoint = checkpoint.New(checkpoint.Deps{Env: s.env, Lease: s.lease, Reporter: s.reporter, Forwarder: s.forwarder, Listener: &s.listener, GPUs: s.gpus,
 		Loader: o.Loader, Listen: o.Listen, Over: s.over, Log: o.Logger,

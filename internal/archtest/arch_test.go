@@ -155,7 +155,7 @@ var allowed = map[string][]string{
 	"engine/runtime/internal/auth":        {"engine/protocol", "engine/runtime/internal/httpx"},
 	"engine/runtime/internal/callproxy":   {"engine/protocol", "engine/protocol/journal", "engine/protocol/value", "engine/runtime/internal/auth", "engine/runtime/internal/environment", "engine/runtime/internal/httpx", "engine/runtime/internal/osfile", "engine/runtime/internal/service"},
 	"engine/runtime/internal/checkpoint":  {"engine/protocol", "engine/protocol/parking", "engine/runtime/internal/environment", "engine/runtime/internal/gpumemory", "engine/runtime/internal/httpx", "engine/runtime/internal/lease", "engine/runtime/internal/loaderconn", "engine/runtime/internal/osfile", "engine/runtime/internal/portforward", "engine/runtime/internal/proc", "engine/runtime/internal/unixsocket"},
-	"engine/runtime/internal/gpumemory":   {"engine/runtime/internal/proc", "engine/runtime/internal/spawn", "engine/runtime/loader"},
+	"engine/runtime/internal/gpumemory":   {"engine/runtime/internal/proc", "engine/runtime/internal/spawn"},
 	"engine/runtime/internal/download":    {"sdk", "engine/fetch/hubcache", "engine/protocol", "engine/state", "engine/transfer", "engine/runtime/internal/httpx"},
 	"engine/runtime/internal/environment": {"engine/protocol", "engine/runtime/loader", "engine/runtime/internal/portforward", "engine/runtime/internal/redact"},
 	"engine/runtime/internal/hublinks":    {},

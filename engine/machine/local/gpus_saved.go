@@ -163,6 +163,9 @@ func (g *gpuSaving) measure(ctx context.Context) (*gpuNote, error) {
 				g.copies, text.Bytes(needed), one.Name, text.Bytes(free), text.Bytes(needed-free))
 		}
 	}
+	if len(saved.GPUs) < len(g.uuids) {
+		return nil, sdk.Errorf(sdk.Unavailable, "nvidia-smi does not list all GPUs of the sandbox any more: %s; see the kernel's log", strings.Join(g.uuids, ", "))
+	}
 	return saved, nil
 }
 

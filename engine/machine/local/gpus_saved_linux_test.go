@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ func TestRoomForSavedGPUs(t *testing.T) {
 		on, left      int64 // on the GPU, before and after the machine is off
 		memory        int64
 		copies        int
+		gpu           string // empty = GPU-a
 		before, after string // errors
 	}{
 		{name: "a snapshot", on: 40 * mib, memory: 40 * mib},
@@ -59,11 +61,12 @@ func TestRoomForSavedGPUs(t *testing.T) {
 			after: "the original and its copies (2) need 110.1 MB on the GPU NVIDIA H100 80GB HBM3, of which others leave 104.9 MB: 5.2 MB are missing; make fewer copies"},
 		{name: "others on the GPU", on: 90 * mib, left: 60 * mib, memory: 1 << 30, copies: 1, after: "21.0 MB are missing"},
 		{name: "others on the GPU, and a snapshot", on: 90 * mib, left: 60 * mib, memory: 1 << 30},
+		{name: "a GPU that is lost", gpu: "GPU-x", memory: 1 << 30, after: "does not list all GPUs of the sandbox any more: GPU-x"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h.use(tc.on)
 			h.p.memoryFree = func() (int64, error) { return tc.memory, nil }
-			g, err := gpusToSave(t.Context(), h.p, &note{GPUs: []string{"GPU-a"}}, tc.copies)
+			g, err := gpusToSave(t.Context(), h.p, &note{GPUs: []string{cmp.Or(tc.gpu, "GPU-a")}}, tc.copies)
 			if wrong(err, tc.before) {
 				t.Fatalf("before: %v", err)
 			}

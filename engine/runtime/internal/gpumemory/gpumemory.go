@@ -17,7 +17,8 @@ import (
 
 // Deps is what it takes to move the processes of a machine.
 type Deps struct {
-	Python    string // the interpreter of the program that asks the driver
+	Python    string          // the interpreter of the program that asks the driver
+	Environ   func() []string // its environment
 	Spawner   *spawn.Spawner
 	Processes func() ([]int, error) // those of the machine, without this one
 	Persist   func()                // remembers [Memory.Off] before anything is changed
@@ -68,7 +69,7 @@ func (m *Memory) Suspend(ctx context.Context) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	h, err := startHelper(ctx, m.deps.Python, m.deps.Spawner)
+	h, err := startHelper(ctx, m.deps)
 	if errors.Is(err, errAbsent) {
 		return nil // some packages load the library anywhere
 	}
@@ -246,7 +247,7 @@ func mayPass(err error) bool {
 // putBack restores all before any continues, as all were locked before any was taken off. One
 // that cannot be put back does not keep the others.
 func (m *Memory) putBack() error {
-	h, err := startHelper(context.Background(), m.deps.Python, m.deps.Spawner)
+	h, err := startHelper(context.Background(), m.deps)
 	if err != nil {
 		return err
 	}
@@ -291,9 +292,13 @@ func (m *Memory) step(h *helper, s step, pid int) error {
 	switch {
 	case err != nil:
 		return err
-	case a.Result == success && a.State == failed:
+	case a.Result == invalidValue || a.Result == notInitialized:
+		return nil // another process has the number by now
+	case a.Result != success:
+		return refused(getState, pid, a)
+	case a.State == failed:
 		return fmt.Errorf("process %d (%s) is %w", pid, proc.CommandName(pid), errLost)
-	case a.Result == success && a.State == s.from:
+	case a.State == s.from:
 		return m.do(h, s.op, pid)
 	}
 	return nil

@@ -36,7 +36,7 @@ func newComputer(t *testing.T, driver fakegpu.Driver) *computer {
 	t.Setenv("SEER_FAKE_GPU_MEMORY", c.driver.Folder)
 	spawner := spawn.New()
 	t.Cleanup(spawner.Close)
-	c.memory = New(Deps{Spawner: spawner, Processes: c.processes, Patience: time.Minute, Devices: "/dev/full",
+	c.memory = New(Deps{Environ: os.Environ, Spawner: spawner, Processes: c.processes, Patience: time.Minute, Devices: "/dev/full",
 		Persist: func() { c.saved = append(c.saved, c.memory.Off()) }})
 	return c
 }
@@ -305,7 +305,7 @@ func refusals(t *testing.T, c *computer) {
 	}
 	c.driver.Clear("fail-checkpoint")
 	c.resume()
-	for _, operation := range []string{"restore", "unlock"} {
+	for _, operation := range []string{"restore", "unlock", "state"} {
 		if err := c.memory.Suspend(t.Context()); err != nil {
 			t.Fatal(err)
 		}

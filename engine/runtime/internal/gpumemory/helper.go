@@ -9,13 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
-	"github.com/seer-engine/seer/engine/runtime/loader"
 )
 
 //go:embed cuda.py
@@ -70,13 +67,9 @@ var (
 	errAbsent = errors.New("this machine has no GPU") // or no driver
 )
 
-func startHelper(ctx context.Context, python string, spawner *spawn.Spawner) (*helper, error) {
-	cmd := exec.Command(cmp.Or(python, "python3"), "-I", "-S", "-c", program)
-	for _, pair := range os.Environ() {
-		if !strings.HasPrefix(pair, loader.BootVariable+"=") {
-			cmd.Env = append(cmd.Env, pair)
-		}
-	}
+func startHelper(ctx context.Context, d Deps) (*helper, error) {
+	cmd := exec.Command(cmp.Or(d.Python, "python3"), "-I", "-S", "-c", program)
+	cmd.Env = d.Environ()
 	cmd.SysProcAttr = spawn.ChildAttr()
 	h := &helper{cmd: cmd, answers: make(chan answer)}
 	in, err := cmd.StdinPipe()
@@ -88,7 +81,7 @@ func startHelper(ctx context.Context, python string, spawner *spawn.Spawner) (*h
 		return nil, err
 	}
 	h.in = in
-	if err := spawner.Start(cmd); err != nil {
+	if err := d.Spawner.Start(cmd); err != nil {
 		return nil, fmt.Errorf("start the program that asks the driver: %w", err)
 	}
 	go h.read(out)
