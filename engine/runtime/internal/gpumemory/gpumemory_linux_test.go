@@ -23,6 +23,7 @@ import (
 type computer struct {
 	t       *testing.T
 	driver  fakegpu.Driver
+	env     []string // of all processes
 	memory  *Memory
 	holders []*process
 	saved   [][]int // what was remembered
@@ -31,18 +32,16 @@ type computer struct {
 func newComputer(t *testing.T, driver fakegpu.Driver) *computer {
 	c := &computer{t: t, driver: driver}
 	c.driver.Folder = t.TempDir()
-	t.Setenv("LD_LIBRARY_PATH", driver.Dir)
-	t.Setenv("SEER_FAKE_GPU", c.driver.Folder)
-	t.Setenv("SEER_FAKE_GPU_MEMORY", c.driver.Folder)
+	c.env = append(c.driver.Env(), "PATH="+os.Getenv("PATH"))
 	spawner := spawn.New()
 	t.Cleanup(spawner.Close)
-	c.memory = New(Deps{Environ: os.Environ, Spawner: spawner, Processes: c.processes, Patience: time.Minute, Devices: "/dev/full",
+	c.memory = New(Deps{Environ: func() []string { return c.env }, Spawner: spawner, Processes: c.processes, Patience: time.Minute, Devices: "/dev/full",
 		Persist: func() { c.saved = append(c.saved, c.memory.Off()) }})
 	return c
 }
 
-// processes are those of the tests, and what this program itself has started.
-func (c *computer) processes() ([]int, error) { return proc.Tree(os.Getpid(), "") }
+// processes are those on its GPU, and the program that asks the driver.
+func (c *computer) processes() ([]int, error) { return proc.Tree(0, "SEER_FAKE_GPU="+c.driver.Folder) }
 
 // process has something on the GPU.
 type process struct {
@@ -65,7 +64,7 @@ func (c *computer) start(text string, prefix ...string) *process {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cmd.Stderr = os.Stderr
+	cmd.Env, cmd.Stderr = c.env, os.Stderr
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -124,7 +123,10 @@ func TestMemoryOfGPUs(t *testing.T) {
 		"a process that fails while it is off": lostProcess,
 		"a node that stays open":               openNode,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, newComputer(t, driver)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newComputer(t, driver))
+		})
 	}
 }
 
@@ -357,7 +359,7 @@ func TestWithoutAGPU(t *testing.T) {
 	driver := fakegpu.New(t)
 	c := newComputer(t, driver)
 	c.start("library")
-	t.Setenv("LD_LIBRARY_PATH", "/nonexistent")
+	c.env = slices.DeleteFunc(c.env, func(pair string) bool { return strings.HasPrefix(pair, "LD_LIBRARY_PATH=") })
 	if err := c.memory.Suspend(t.Context()); err != nil {
 		t.Error(err)
 	}
