@@ -54,8 +54,8 @@ def _seer_load(path, dtype="auto", device="auto", base=None, blank_adapter=False
         numbers = [int(n) for n in transformers.__version__.split(".")[:2]]
         options = {"dtype" if numbers >= [4, 56] else "torch_dtype": data_type(), "local_files_only": True}
         spread = device == "auto" and torch.cuda.is_available()
-        if spread and importlib.util.find_spec("accelerate"):
-            options["device_map"] = "auto"
+        if (spread or device.startswith("cuda")) and importlib.util.find_spec("accelerate"):
+            options["device_map"] = device  # the weights go straight to the GPU, not through a copy in main memory
         kind = model_class(where)
         if kind is transformers.AutoModelForCausalLM:
             options.update(own)

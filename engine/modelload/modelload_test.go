@@ -50,6 +50,55 @@ func TestCodeSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// TestDevice checks what the loader asks transformers for: with accelerate the weights go
+// straight to the GPU, and without it the loaded model is moved there.
+func TestDevice(t *testing.T) {
+	const loads = `
+import json, sys, types
+sys.path.insert(0, '')
+asked = {}
+class Parameter:
+    dtype, device = 'float32', 'cuda:0'
+    def numel(self): return 1
+class Model:
+    def parameters(self): return iter([Parameter()])
+    def eval(self): pass
+    def to(self, device): asked['to'] = device; return self
+class Class:
+    @staticmethod
+    def from_pretrained(path, **options): asked['map'] = options.get('device_map'); return Model()
+torch = types.ModuleType('torch')
+torch.cuda = types.SimpleNamespace(is_available=lambda: GPUS > 0, device_count=lambda: GPUS)
+transformers = types.ModuleType('transformers')
+transformers.__version__, transformers.AutoModelForCausalLM = '5.0.0', Class
+transformers.AutoConfig = types.SimpleNamespace(from_pretrained=lambda path, **own: types.SimpleNamespace(architectures=[]))
+sys.modules.update(torch=torch, transformers=transformers)
+sys.stdout, out = sys.stderr, sys.stdout
+exec(sys.stdin.read())
+print(json.dumps(asked), file=out)
+`
+	with, without := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{with + "/accelerate.py": "", with + "/config.json": "{}", without + "/config.json": "{}"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ dir, gpus, device, want string }{
+		{with, "2", "cuda", `{"map": "cuda"}`},
+		{with, "2", "cuda:1", `{"map": "cuda:1"}`},
+		{with, "1", "auto", `{"map": "auto"}`},
+		{with, "0", "auto", `{"map": null, "to": "cpu"}`},
+		{with, "1", "cpu", `{"map": null, "to": "cpu"}`},
+		{without, "1", "cuda", `{"map": null, "to": "cuda"}`},
+		{without, "1", "auto", `{"map": null, "to": "cuda"}`},
+	} {
+		code := modelload.Code(modelload.Model{Variable: "model", Tokenizer: "tokenizer", Path: c.dir, Device: c.device})
+		if out := run(t, c.dir, "GPUS = "+c.gpus+loads, code); strings.TrimSpace(out) != c.want {
+			t.Errorf("device %s with %s GPUs: %s instead of %s", c.device, c.gpus, out, c.want)
+		}
+	}
+}
+
 func TestLook(t *testing.T) {
 	code := "class C:\n    name_or_path = '/models/x'\n    def __repr__(self): return 'the repr of C'\nmodel = C()\n" + modelload.Look([]string{"model", "none"}) +
 		"assert '_seer_look' not in globals()\n"

@@ -20,7 +20,8 @@ var (
 // ItemSize is how many bytes an element has.
 func ItemSize(dtype string) (int64, error) {
 	switch dtype {
-	case "bool", "int8", "uint8", "float8_e4m3fn", "float8_e5m2":
+	case "bool", "int8", "uint8",
+		"float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu":
 		return 1, nil
 	case "int16", "uint16", "float16", "bfloat16":
 		return 2, nil
@@ -133,11 +134,34 @@ func floatReader(dtype string) (func([]byte) float64, int) {
 	case "float8_e5m2":
 		return func(b []byte) float64 { return half(uint16(b[0]) << 8) }, 32
 	case "float8_e4m3fn":
-		return func(b []byte) float64 { return eighth(b[0]) }, 32
+		return eighth(3, 7, 127), 32
+	case "float8_e4m3fnuz":
+		return eighth(3, 8, 0), 32
+	case "float8_e5m2fnuz":
+		return eighth(2, 16, 0), 32
+	case "float8_e8m0fnu":
+		return powerOfTwo, 32
 	case "float32":
 		return float, 32
 	}
 	return float, 64
+}
+
+// number is the element of an array without dimensions, as Go has it.
+func (a Array) number() any {
+	half := len(a.Data) / 2
+	switch {
+	case a.DType == "bool":
+		return a.Data[0] != 0
+	case strings.HasPrefix(a.DType, "int"):
+		return signed(a.Data)
+	case strings.HasPrefix(a.DType, "uint"):
+		return number(strconv.FormatUint(unsigned(a.Data), 10))
+	case strings.HasPrefix(a.DType, "complex"):
+		return complex(float(a.Data[:half]), float(a.Data[half:]))
+	}
+	read, _ := floatReader(a.DType)
+	return read(a.Data)
 }
 
 func unsigned(b []byte) uint64 {
@@ -173,16 +197,28 @@ func half(v uint16) float64 {
 	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
-// eighth reads a float8_e4m3fn: no infinity, two NaNs.
-func eighth(v byte) float64 {
-	sign, exponent, fraction := 1-2*float64(v>>7), int(v>>3&15), float64(v&7)
-	switch {
-	case v&127 == 127:
-		return math.NaN()
-	case exponent == 0:
-		return sign * math.Ldexp(fraction, -9)
+// eighth reads a float8 without infinities, whose fraction has so many bits. If nan is
+// 0, the one NaN is in place of -0; otherwise it has two, which are nan but for the sign.
+func eighth(bits, bias int, nan byte) func([]byte) float64 {
+	return func(b []byte) float64 {
+		v, one := b[0], 1<<bits
+		sign, exponent, fraction := 1-2*float64(v>>7), int(v&127)>>bits, int(v)&(one-1)
+		switch {
+		case nan == 0 && v == 0x80, nan != 0 && v&127 == nan:
+			return math.NaN()
+		case exponent == 0:
+			return sign * math.Ldexp(float64(fraction), 1-bias-bits)
+		}
+		return sign * math.Ldexp(float64(one+fraction), exponent-bias-bits)
 	}
-	return sign * math.Ldexp(8+fraction, exponent-10)
+}
+
+// powerOfTwo reads a float8_e8m0fnu.
+func powerOfTwo(b []byte) float64 {
+	if b[0] == 255 {
+		return math.NaN()
+	}
+	return math.Ldexp(1, int(b[0])-127)
 }
 
 // ucs4 reads text of NumPy; half of a surrogate pair becomes U+FFFD.

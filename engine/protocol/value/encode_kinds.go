@@ -83,7 +83,12 @@ func (e *encoder) array(a Array) error {
 		return err
 	}
 	shape := strings.ReplaceAll(fmt.Sprint(a.Shape), " ", ",")
-	return e.tag("array", fmt.Sprintf(`{"dtype":%s,"shape":%s,"buffer":%s,"lib":%s}`, quote(a.DType), shape, e.buffer(a.Data), quote(a.Lib)))
+	device := ""
+	if a.Device != "" {
+		device = `,"device":` + quote(a.Device)
+	}
+	return e.tag("array", fmt.Sprintf(`{"dtype":%s,"shape":%s,"buffer":%s,"lib":%s%s}`,
+		quote(a.DType), shape, e.buffer(a.Data), quote(a.Lib), device))
 }
 
 func (e *encoder) handle(h Handle) error {

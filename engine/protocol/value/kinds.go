@@ -2,12 +2,14 @@ package value
 
 import "encoding/json"
 
-// Array is an array or tensor: C order, little-endian.
+// Array is an array or tensor: C order, little-endian. A tensor without dimensions is
+// read as a number.
 type Array struct {
-	DType string // as in section 4: "float32", "bfloat16", "datetime64[ns]", "str5" …
-	Shape []int64
-	Data  []byte
-	Lib   string // where it comes from: "numpy", "torch", ""
+	DType  string // as in section 4: "float32", "bfloat16", "datetime64[ns]", "str5" …
+	Shape  []int64
+	Data   []byte
+	Lib    string // where it comes from: "numpy", "torch", ""
+	Device string // where a tensor of torch was, such as "cuda:0"; "" is the CPU
 }
 
 // Image is an image file.

@@ -164,6 +164,8 @@ func (p *plainWriter) meaning(r reader, v any) error {
 		return p.put(`{"handle":` + string(v.Info) + `}`)
 	case float64:
 		return p.put(string(appendFloat(nil, v, 64)))
+	case bool, int64, json.Number: // of a tensor
+		return p.put(fmt.Sprint(v))
 	case complex128:
 		return p.put(quote(complexText(real(v), imag(v), 64)))
 	case Text:

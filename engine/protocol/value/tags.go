@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // reader gives meaning to the tags of a value.
@@ -179,20 +180,33 @@ func (r reader) array(n node) (any, error) {
 		return nil, err
 	}
 	lib, ok := n.get("lib")
-	if dtype.kind != '"' || shape.kind != '[' || ok && lib.kind != '"' && lib.text != "null" {
+	device, placed := n.get("device")
+	if dtype.kind != '"' || shape.kind != '[' || !textOrNull(lib, ok) || !textOrNull(device, placed) {
 		return nil, malformed("an array needs the text dtype and the list shape")
 	}
 	a := Array{DType: unquote(dtype.text), Data: data, Shape: make([]int64, len(shape.items))}
 	if lib.kind == '"' {
 		a.Lib = unquote(lib.text)
 	}
+	if device.kind == '"' {
+		a.Device = unquote(device.text)
+	}
 	for i, item := range shape.items {
 		if a.Shape[i], ok = item.whole(); !ok {
 			return nil, malformed("an array has a shape that is not of whole numbers")
 		}
 	}
-	return a, a.Check()
+	if err := a.Check(); err != nil {
+		return nil, err
+	}
+	if a.Lib == "torch" && len(a.Shape) == 0 && !strings.ContainsAny(a.DType, "[s") { // no date and no text
+		return a.number(), nil
+	}
+	return a, nil
 }
+
+// textOrNull reports whether a field that may be missing is what its name promises.
+func textOrNull(n node, there bool) bool { return !there || n.kind == '"' || n.text == "null" }
 
 func (r reader) image(n node) (any, error) {
 	format, _ := n.get("format")

@@ -199,7 +199,8 @@ class Client:
         try:
             if not tagged:
                 return strict_json(str(body if type(body) is bytes else body[0], "utf-8"))  # type: ignore[arg-type]
-            return decode(value_parts(body) if type(body) is bytes else body, True, self._handle)
+            parts = value_parts(body) if type(body) is bytes else body
+            return decode(parts, True, self._handle, tensors=current_options().tensors == "torch")
         except (ValueError, RecursionError) as e:
             raise SeerError("the result cannot be read: %s" % e) from None
 

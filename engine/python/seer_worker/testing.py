@@ -76,7 +76,7 @@ def as_sent(value: Any) -> Any:
         encoded = values.encode(value)
     except values.Unserialisable as e:
         raise TypeError(e.at("result")) from None
-    return values.decode([encoded.data, *map(_own, encoded.buffers)], encoded.tagged)
+    return values.decode([encoded.data, *map(_own, encoded.buffers)], encoded.tagged, tensors=True)
 
 
 def _own(buffer: values.Buffer) -> bytearray:

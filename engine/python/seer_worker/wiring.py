@@ -14,6 +14,7 @@ from .execution.failures import Failures
 from .execution.loop import Loops
 from .execution.output import Output
 from .execution.runner import Runner
+from .execution.staging import Stager
 from .handles.handles import Handles
 from .interface import load
 from .interface.describe import describe
@@ -54,7 +55,9 @@ class Wiring:
                                      record)
         self.scheduler.frame = self.dispatcher.frame
         self._failures = Failures(scrubber)
-        parts = Parts(self.scheduler, self.journal, self.limits, self._handles, table, self.delivery, output, scrubber, record)
+        stager = Stager()
+        self.journal.whole = stager.whole
+        parts = Parts(self.scheduler, self.journal, self.limits, self._handles, table, self.delivery, output, scrubber, record, stager)
         self.runner = Runner(parts, self._failures, self._loops.run)
         self.service = Service(reactor, self.scheduler, table, interrupts, io_thread)
         self.batches = Batches(self.scheduler, table, self.runner, self.service.pump)

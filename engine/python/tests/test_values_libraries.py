@@ -9,6 +9,7 @@ import subprocess
 import sys
 import unittest
 import unittest.mock
+import warnings
 from pathlib import Path
 from typing import Any, List
 
@@ -21,6 +22,7 @@ from test_values import sent  # noqa: E402
 from values_cases import module  # noqa: E402
 
 from seer_worker import values  # noqa: E402
+from seer_worker.execution import staging  # noqa: E402
 from seer_worker.schema.arrays import Array, Tensor  # noqa: E402
 
 torch = module("torch")
@@ -157,31 +159,48 @@ def _read_only(a: Any) -> Any:
     return a
 
 
+def dtypes() -> List[Any]:
+    """The dtypes of this torch that travel."""
+    names = [n for n in vars(torch) if isinstance(getattr(torch, n), torch.dtype)]
+    found = []
+    for dtype in {getattr(torch, n) for n in names}:
+        try:
+            values.encode(torch.zeros(2).to(dtype))
+            found.append(dtype)
+        except (values.Unserialisable, RuntimeError, TypeError):  # of quantized tensors, and of halves of complex numbers
+            pass
+    return sorted(found, key=str)
+
+
+def bits(t: Any) -> Any:
+    """What a tensor is made of: NaN is equal to NaN there."""
+    return t.contiguous().reshape(-1).view(torch.uint8)
+
+
 def torch_test(self: NumPy) -> None:
-    dtypes: List[Any] = [
-        torch.float32,
-        torch.float64,
-        torch.float16,
-        torch.bfloat16,
-        torch.int8,
-        torch.int64,
-        torch.uint8,
-        torch.bool,
-        torch.complex64,
-    ]
-    for name in ("float8_e4m3fn", "float8_e5m2", "uint16"):
-        dtypes += [getattr(torch, name)] if hasattr(torch, name) else []
-    for dtype in dtypes:
+    wanted = "float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 bool complex64 complex128".split()
+    self.assertLessEqual({"torch." + name for name in wanted}, set(map(str, dtypes())))
+    for dtype in dtypes():
         t = torch.arange(24).reshape(2, 3, 4).to(dtype)
-        for one in (t, t.transpose(0, 2), t[:, 1], t[:, ::2], t[:0], torch.nn.Parameter(t) if t.is_floating_point() else t):
-            got = sent({"t": one}, tensors=True)["t"]
-            self.assertEqual((got.dtype, got.shape), (one.dtype, one.shape))
-            self.assertTrue(
-                torch.equal(got.float() if dtype != torch.complex64 else got, one.detach().float() if dtype != torch.complex64 else one)
-            )
-            got[..., :0] = 0  # it may be written to
-    self.assertEqual(sent(torch.tensor(2.5, dtype=torch.bfloat16)), 2.5)
-    self.assertEqual(sent(torch.complex(torch.zeros(2), torch.ones(2)).conj()).tolist(), [-1j, -1j])
+        kinds = {"whole": t, "transposed": t.transpose(0, 2), "row": t[:, 1], "strided": t[:, ::2], "empty": t[:0], "empty within": t[:, :0],
+                 "without dimensions": t[1, 1, 1], "expanded": t[:1].expand(5, 3, 4), "on one that is gone": t.clone()[1:]}
+        if t.is_floating_point() or t.is_complex():
+            kinds["parameter"] = torch.nn.Parameter(t)
+            kinds["of a graph"] = torch.nn.Parameter(t) * 1 if "float8" not in str(dtype) else t
+        if t.is_complex():
+            kinds.update(conj=t.conj(), real=t.real, imag=t.imag, neg=t.conj().imag)
+        for what, one in kinds.items():
+            with self.subTest(str(dtype), tensor=what):
+                got = sent({"t": [one]}, tensors=True)["t"][0]
+                self.assertIs(type(got), torch.Tensor)
+                self.assertEqual((got.dtype, got.shape, got.device.type), (one.dtype, one.shape, "cpu"))
+                self.assertFalse(got.requires_grad or got.is_conj() or got.is_neg() or not got.is_contiguous())
+                self.assertTrue(torch.equal(bits(got), bits(one.detach().resolve_conj().resolve_neg())))
+                self.assertFalse(hasattr(got, "seer_device"))
+                got.copy_(got.clone())  # it may be written to
+    for value in (2.5, True, -3, 1 - 2j):
+        self.assertEqual(repr(sent([torch.tensor(value)])), repr([value]))  # for who has no torch, it is a number
+    self.assertEqual(sent({torch.tensor(3): 1}, tensors=True), {3: 1})  # other languages have no tensors as keys
     self.assertEqual(sent(torch.tensor([0.5], dtype=torch.bfloat16)).tolist(), [0.5])
     kept = torch.zeros(1000)
     encoded = values.encode(kept)
@@ -189,9 +208,49 @@ def torch_test(self: NumPy) -> None:
     self.assertEqual(bytes(encoded.buffers[0][:4]), np.float32(1).tobytes())
     buffer = values.encode(torch.ones(1000, dtype=torch.bfloat16)).buffers[0]  # the tensor is gone, its memory must not be
     self.assertEqual(bytes(buffer), b"\x80\x3f" * 1000)
-    for value, message in ((torch.eye(2).to_sparse(), "to_dense"), (torch.empty(2, device="meta"), "no values")):
-        with self.assertRaisesRegex(values.Unserialisable, message):
-            values.encode(value)
+
+
+def refused_test(self: NumPy) -> None:
+    t = torch.zeros(2, 2)
+    for value, message in (
+        (t.to_sparse(), "is a sparse tensor, which cannot be sent; use .to_dense()"),
+        (t.to_sparse_csr(), "is a sparse tensor, which cannot be sent; use .to_dense()"),
+        (torch.quantize_per_tensor(t, 0.1, 10, torch.quint8), "is a quantized tensor, which cannot be sent; use .dequantize()"),
+        (torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)]), "is a nested tensor, which cannot be sent; use .unbind()"),
+        (torch.empty(2, device="meta"), "is a tensor on the device meta, which has no values and cannot be sent"),
+        (torch.view_as_complex(t.half()), "is a tensor of the dtype complex32, which cannot be sent; use .to(…) of another"),
+    ):
+        with self.subTest(message), self.assertRaises(values.Unserialisable) as caught:
+            values.encode({"x": [value]})
+        self.assertIn('result["x"][0] ' + message, caught.exception.at("result"))
+
+
+def placed_test(self: NumPy) -> None:
+    """A tensor that comes from a GPU says so; what lies at an odd place in what came is a tensor all the same."""
+    head = b'{"$seer":{"array":{"dtype":"int64","shape":[2],"buffer":1,"lib":"torch","device":"cuda:1"}}}'
+    for memory in (bytearray(17), bytes(17)):
+        got = values.decode([head, memoryview(memory)[1:]], True, tensors=True)
+        self.assertEqual((got.tolist(), got.seer_device, got.data_ptr() % 8), ([0, 0], "cuda:1", 0))
+        got += 1
+    self.assertIs(type(values.decode([head, bytearray(16)], True)), np.ndarray)
+
+
+def staged_test(self: NumPy) -> None:
+    """The way of large tensors from a GPU, with the CPU in its place: nothing but streams and events is not torch's own."""
+    stream = unittest.mock.MagicMock()
+    with unittest.mock.patch.multiple(staging, PIECE=100, LEAST=1), unittest.mock.patch.multiple(
+            torch.cuda, Event=stream, Stream=stream, current_stream=stream, stream=stream), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # there is no pinned memory
+        stager = staging.Stager()
+        for dtype in dtypes():
+            t = torch.arange(180).to(dtype).reshape(12, 15)
+            for one in (t, t.T, t[::2, 1:], t[3:4, :1], t.conj() if t.is_complex() else t):
+                for fetch in (stager.fetch, stager.ahead):
+                    with self.subTest(str(dtype)), unittest.mock.patch.object(torch.Tensor, "device", unittest.mock.Mock(type="cuda")):
+                        encoded = values.encode([one], fetch=fetch)
+                        self.assertEqual(stager.arrival(encoded) is None, fetch == stager.fetch)
+                        self.assertTrue(stager.whole(list(encoded.buffers)))
+                    self.assertEqual(bytes(encoded.buffers[0]), bytes(bits(one.resolve_conj()).numpy()))
 
 
 def cuda_test(self: NumPy) -> None:
@@ -212,15 +271,11 @@ def shorts_test(self: NumPy) -> None:
 def passed_on_test(self: NumPy) -> None:
     """A tensor that a caller without torch gets as an array, and gives to the next function, is the tensor again."""
     more, checked = sys.modules["ml_dtypes"], 0
-    names = [n for n in vars(torch) if isinstance(getattr(torch, n), torch.dtype)]
-    for name in sorted(set(names)):
-        dtype = getattr(torch, name)
-        t = torch.arange(24).reshape(2, 3, 4)
-        try:
-            t, got = t.to(dtype), sent(t.to(dtype))
-        except (values.Unserialisable, RuntimeError, TypeError):  # one that does not travel
-            continue
-        if str(dtype) != "torch." + name or dtype.is_complex:
+    for dtype in dtypes():
+        name = str(dtype).rpartition(".")[2]
+        t = torch.arange(24).reshape(2, 3, 4).to(dtype)
+        got = sent(t)
+        if dtype.is_complex:
             continue
         self.assertIn(str(got.dtype), (name, getattr(more, name, None) and name))
         checked += 1
@@ -244,6 +299,9 @@ def floats_test(self: NumPy) -> None:
 
 for name, found, test in (
     ("torch", torch, torch_test),
+    ("refusals", torch, refused_test),
+    ("places", torch, placed_test),
+    ("staging", torch, staged_test),
     ("cuda", torch and torch.cuda.is_available(), cuda_test),
     ("short_floats", module("ml_dtypes"), shorts_test),
     ("passing_on", torch and module("ml_dtypes"), passed_on_test),

@@ -143,6 +143,31 @@ valid(
     pack(array("float8_e5m2", [5], lib=""), bytes([0x3C, 0x7B, 0x01, 0xFC, 0x7E])),
     [1.0, 57344.0, 1.5258789e-05, "-Infinity", "NaN"],
 )
+valid(
+    "float8_e4m3fnuz",
+    pack(array("float8_e4m3fnuz", [5], lib="torch"), bytes([0x40, 0x7F, 0x01, 0x80, 0xC9])),
+    [1.0, 240.0, 2.0**-10, "NaN", -2.25],
+)
+valid(
+    "float8_e5m2fnuz",
+    pack(array("float8_e5m2fnuz", [5], lib="torch"), bytes([0x40, 0x7F, 0x01, 0x80, 0xC2])),
+    [1.0, 57344.0, 7.6293945e-06, "NaN", -1.5],
+)
+valid("float8_e8m0fnu", pack(array("float8_e8m0fnu", [4], lib="torch"), bytes([127, 130, 0, 255])), [1.0, 8.0, 5.877472e-39, "NaN"])
+valid(
+    "a tensor of a GPU",
+    pack(tag(array={"dtype": "int16", "shape": [2], "buffer": 1, "lib": "torch", "device": "cuda:1"}), struct.pack("<2h", 1, -1)),
+    [1, -1],
+)
+for dtype, data, plain, python in (
+    ("float32", struct.pack("<f", 0.1), 0.10000000149011612, "torch.tensor(0.1)"),
+    ("bfloat16", struct.pack("<H", 0x7FC0), "NaN", "torch.tensor(float('nan'), dtype=torch.bfloat16)"),
+    ("int64", struct.pack("<q", -(2**60) - 1), -(2**60) - 1, "torch.tensor(-(2**60) - 1)"),
+    ("uint64", struct.pack("<Q", 2**64 - 1), 2**64 - 1, None),
+    ("bool", b"\1", True, "torch.tensor(True)"),
+    ("complex64", struct.pack("<2f", 1, -2.5), "1-2.5j", "torch.tensor(1-2.5j)"),
+):
+    valid("a tensor without dimensions of " + dtype, pack(array(dtype, [], lib="torch"), data), plain, python)
 
 # shapes and places
 
@@ -367,6 +392,7 @@ for what, dtype, shape in (
 ):
     invalid("an array with " + what, pack(array(dtype, shape), b"\1\2"))
 invalid("an array with a letter beyond Unicode", pack(array("str1", [2]), struct.pack("<2I", 97, 0x110000)))
+invalid("an array on a number", pack(tag(array={"dtype": "uint8", "shape": [2], "buffer": 1, "device": 1}), b"\1\2"))
 invalid("an array that is a list", pack(tag(array=["uint8", [2], 1]), b"\1\2"))
 invalid("an array without a buffer", pack(tag(array={"dtype": "uint8", "shape": [2]}), b"\1\2"))
 for what, value in {

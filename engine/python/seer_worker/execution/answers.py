@@ -2,7 +2,7 @@
 
 import threading
 import time
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import values
 from ..calls.calls import ENDED, ENDING, Call
@@ -14,9 +14,11 @@ from ..interface.scrub import Scrubber
 from ..journal.journal import Journal
 from ..policy.limits import Limits
 from ..process.context import Scope
+from ..transport.arrival import Arrival
 from ..transport.connection import Connection
 from .failures import Failures
 from .output import Output
+from .staging import Stager
 
 
 class Parts(NamedTuple):
@@ -31,6 +33,7 @@ class Parts(NamedTuple):
     output: Output
     scrubber: Scrubber
     record: bool
+    stager: Stager
 
 
 class Answers:
@@ -38,7 +41,7 @@ class Answers:
 
     def __init__(self, parts: Parts, failures: Failures) -> None:
         self._scheduler, self._journal, self._limits, self._table = parts.scheduler, parts.journal, parts.limits, parts.table
-        self._delivery, self._output, self._failures = parts.delivery, parts.output, failures
+        self._delivery, self._output, self._failures, self._stager = parts.delivery, parts.output, failures, parts.stager
         self._lent: List[Tuple[str, int, Any]] = []  # answers in the journal that are memory of the user's objects
         self._lending = threading.Lock()
 
@@ -52,12 +55,21 @@ class Answers:
         header = self._journal.result(call.id, n, body, encoded.tagged, seconds)
         if borrowed and in_memory(self._journal, call.id):
             self._lent.append((call.id, n, body))
+        arrival = self._stager.arrival(encoded)
         with self._scheduler.lock:
-            slow = self._scheduler.ended(call, framed(header, body), borrowed)
+            # What is still to come is sent by this thread, which can wait for it, and nothing of it by the one that ends the call.
+            slow = [f.connection for f in call.followers if not f.connection.writing] if arrival is not None else []
+            for connection in slow:
+                connection.writing = True
+            slow += self._scheduler.ended(call, framed(header, body), borrowed)
             for connection in slow:
                 connection.writing = True
         for connection in slow:
-            self._deliver(connection)
+            self._deliver(connection, arrival)
+        if arrival is not None and arrival.settle():
+            self._stager.forget()
+        elif arrival is not None:
+            self._journal.lose(call.id, n)
 
     def fail(self, call: Call, e: BaseException) -> None:
         """The function has raised, or was not to run."""
@@ -102,10 +114,13 @@ class Answers:
         if scope is not None and scope.capture is not None:
             self._output.end(scope)
 
-    def _deliver(self, connection: Connection) -> None:
+    def _deliver(self, connection: Connection, arrival: Optional[Arrival]) -> None:
         """A large answer out of the user's own memory. What a client does not take quickly is copied."""
-        connection.drain()
+        connection.drain(arrival)
+        whole = arrival is None or arrival.settle()
         with self._scheduler.lock:
+            if not whole:  # its client asks for the answer again, and learns that it is lost
+                connection.close()
             connection.writing = False
             if connection.shut:
                 connection.close()
@@ -129,17 +144,20 @@ class Answers:
 
 
 def body_of(call: Call, encoded: values.Encoded, alone: bool) -> Tuple[Any, bool]:
-    """The body of an event, and whether it is still memory of the user's objects.
-
-    It is where one call runs at a time: nothing changes them before the next one begins. Where others may run beside it (alone
-    is false), the event has a copy from the beginning.
-    """
+    """The body of an event, and whether it is still memory of the user's objects."""
     if not encoded.buffers and not call.deflate:
         return encoded.data, False
     body = encoded.body(call.deflate)
-    if encoded.buffers and alone and call.queue is None:
+    if encoded.buffers and lends(call, alone):
         return body, True
     return b"".join(body), False
+
+
+def lends(call: Call, alone: bool) -> bool:
+    """Whether the call's events may be memory of the user's objects: one call runs at a time, so nothing changes them before the
+    next one begins. Where others may run beside it (alone is false), an event has a copy from the beginning.
+    """
+    return alone and call.queue is None
 
 
 def in_memory(journal: Journal, id: str) -> bool:

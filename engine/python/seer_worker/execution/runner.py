@@ -19,7 +19,7 @@ from ..process.threads import ThreadInterrupts
 from ..schema.validate import BadArguments
 from ..transport.errors import call_error
 from ..transport.frames import load_json
-from .answers import Answers, Parts
+from .answers import Answers, Parts, lends
 from .failures import Failures, Refusal
 from .streams import Streams
 
@@ -163,14 +163,16 @@ class Runner:
             result = self.wait(self.streams.asynchronous(call, result, interrupts))
         elif inspect.iscoroutine(result):
             result = self.wait(result)
-        return self.encode(call, result)
+        parts = self._parts  # a record is written to a file, and what is compressed is read, before it is sent
+        return self.encode(call, result, lends(call, parts.table.alone) and not parts.record and not call.deflate)
 
-    def encode(self, call: Call, result: Any) -> values.Encoded:
-        """The result, or its handle if it is to stay here."""
+    def encode(self, call: Call, result: Any, ahead: bool = False) -> values.Encoded:
+        """The result, or its handle if it is to stay here. ahead: what comes from a GPU may still be on its way (Stager.arrival)."""
         above = call.handle_above
         if above is not None and size_of(result, int(above)) >= above and not hasattr(result, "__seer_handle__"):
             result = Kept(self._parts.handles.keep(result, call.token))
-        return values.encode(result, self._parts.scrubber.value, self._parts.scrubber.escaped)
+        stager = self._parts.stager
+        return values.encode(result, self._parts.scrubber.value, self._parts.scrubber.escaped, stager.ahead if ahead else stager.fetch)
 
 
 def _beside(call: Call, body: Any) -> None:

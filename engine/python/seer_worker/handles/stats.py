@@ -3,6 +3,8 @@
 import math
 from typing import Any, Dict, Iterator, List, Optional
 
+from ..values.types import EXTENDED_FLOATS
+
 _PIECE = 4 << 20  # elements
 
 
@@ -33,7 +35,7 @@ class _Sum:
 
 def array_stats(numpy: Any, array: Any) -> Optional[Dict[str, float]]:
     """None for what has no numbers that have an order."""
-    if array.dtype.kind not in "biuf" and array.dtype.name not in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+    if array.dtype.kind not in "biuf" and array.dtype.name not in EXTENDED_FLOATS:
         return None
     total = _Sum()
     flags = ["external_loop", "buffered", "zerosize_ok"]

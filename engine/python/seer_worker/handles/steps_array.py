@@ -2,7 +2,7 @@
 
 from typing import Any, Tuple
 
-from ..values.types import item_size
+from ..values.types import EXTENDED_FLOATS, item_size
 from .steps_key import StepError, check_growth, check_size, key_of
 
 
@@ -40,7 +40,7 @@ class Arrays:
 
     def astype(self, array: Any, dtype: str) -> Any:
         dtype = check_dtype(dtype, array.size, array.nbytes)
-        if dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        if dtype in EXTENDED_FLOATS:
             import ml_dtypes  # type: ignore[import-not-found, unused-ignore]  # it may be there, and nothing else knows these
             return array.astype(getattr(ml_dtypes, dtype))
         return array.astype(dtype)

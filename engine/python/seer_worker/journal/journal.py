@@ -37,6 +37,7 @@ class Journal:
         self.use: Callable[[], Mapping[str, Any]] = lambda: history.use
         self.again: List[Again] = []  # to be queued again; whoever does takes them out
         self.leaving = False  # another worker is to go on after this one
+        self.whole: Callable[[Any], bool] = lambda body: True  # waits for a body in memory that is still being filled; False: it failed
         store = None
         if folder is not None:
             os.makedirs(folder, 0o700, exist_ok=True)
@@ -144,6 +145,15 @@ class Journal:
                     self._history.replace(entry, n, (*place[:4], body, len(body)))
                     return
 
+    def lose(self, id: str, n: int) -> None:
+        """The body of an event that is kept in memory is not there after all."""
+        with self._lock:
+            entry = self._history.entries.get(id)
+            for place in (entry.events or ()) if entry is not None else ():
+                if entry is not None and place[0] == n:
+                    self._history.replace(entry, n, (n, place[1], GONE, b"", 0, place[5]))
+                    return
+
     # --- afterwards
 
     def events(self, id: str, first: int = 1) -> Iterator[Event]:
@@ -239,7 +249,7 @@ class Journal:
     def _read(self, place: Place) -> Event:
         n, kind, segment, at, length, size = place
         if segment == 0:
-            return Event(n, kind, at, length, False)
+            return Event(n, kind, at, length, not self.whole(length))
         try:
             with self._lock:
                 if segment == GONE or self._writer.store is None:

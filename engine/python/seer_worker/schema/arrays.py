@@ -4,8 +4,7 @@ import re
 import sys
 from typing import Any, Callable, Optional, Tuple
 
-from ..values.array import EXTENDED_FLOATS
-from ..values.types import installed
+from ..values.types import EXTENDED_FLOATS, installed
 from .containers import listed
 from .media import frame, image, series
 from .scalars import NumpyScalar

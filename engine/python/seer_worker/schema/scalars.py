@@ -208,6 +208,7 @@ class NumpyScalar(Node):
     def convert(self, value: Any) -> Any:
         if isinstance(value, self._cls):
             return value
+        value = plain_scalar(value)
         try:
             if self._kind == "boolean" and not isinstance(value, bool):
                 raise Misfit(self.expects, value)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Deque, Dict, List, Optional, Sequence
 
 from ..values.body import Buffer
+from .arrival import Arrival
 from .frames import Decoder, Frame, FrameError
 from .intake import Intake
 
@@ -181,13 +182,19 @@ class Connection:
             self.out = deque(memoryview(bytes(v)) for v in self.out)
             self.borrowed = False
 
-    def drain(self) -> None:
-        """Writes what is in out as long as the client takes it quickly. writing was set, and is the caller's to take back."""
+    def drain(self, arrival: Optional[Arrival] = None) -> None:
+        """Writes what is in out as long as the client takes it quickly. writing was set, and is the caller's to take back.
+
+        arrival: some of that may still have to come.
+        """
         try:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, int(_PATIENCE * 1e6)))
             while self.out and not self.closed:
+                piece = self.out[0][:_PIECE]
+                if arrival is not None:
+                    arrival.wait_for(self.out[0], len(piece))
                 begun = time.monotonic()
-                self._sent(self._sock.send(self.out[0][:_PIECE], _QUIET))
+                self._sent(self._sock.send(piece, _QUIET))
                 if time.monotonic() - begun > _PATIENCE:
                     break
         except (BlockingIOError, InterruptedError):

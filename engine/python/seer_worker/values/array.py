@@ -4,7 +4,7 @@ import struct
 import sys
 from typing import Any, Dict, Iterator, List, Sequence
 
-from .types import array_size, installed, item_letter, item_size
+from .types import EXTENDED_FLOATS, array_size, installed, item_letter, item_size
 
 _SMALLEST = -(1 << 63)  # NaT
 _DAY_UNITS = {"D": 1, "W": 7}
@@ -133,10 +133,8 @@ def flat_list(dtype: str, data: Any) -> List[Any]:
         return [complex(parts[i], parts[i + 1]) for i in range(0, 2 * n, 2)]
     if dtype == "bfloat16":
         return list(struct.unpack("<%df" % n, struct.pack("<%dI" % n, *(v << 16 for v in struct.unpack("<%dH" % n, data)))))
-    if dtype == "float8_e5m2":  # the upper half of a float16
-        return list(struct.unpack("<%de" % n, struct.pack("<%dH" % n, *(v << 8 for v in bytes(data)))))
-    if dtype == "float8_e4m3fn":
-        return [_float8(v) for v in bytes(data)]
+    if dtype in EXTENDED_FLOATS:
+        return [_float8(dtype, v) for v in bytes(data)]
     pieces = [bytes(data[i:i + size]) for i in range(0, len(data), size)]
     if dtype.startswith("bytes"):
         return [p.rstrip(b"\0") for p in pieces]
@@ -147,12 +145,18 @@ def flat_list(dtype: str, data: Any) -> List[Any]:
     return [read(v, unit) for v in struct.unpack("<%dq" % n, data)]
 
 
-def _float8(byte: int) -> float:
-    """float8_e4m3fn: no infinity, two NaNs."""
-    sign, exponent, fraction = -1.0 if byte & 0x80 else 1.0, byte >> 3 & 15, byte & 7
-    if exponent == 15 and fraction == 7:
+def _float8(dtype: str, byte: int) -> float:
+    """float8_e5m2 is the upper half of a float16; the others have no infinity. Those on "fnuz" have one NaN, in place of -0."""
+    if dtype == "float8_e8m0fnu":  # powers of two
+        return _NAN if byte == 0xFF else 2.0 ** (byte - 127)
+    if dtype == "float8_e5m2":
+        return float(struct.unpack("<e", bytes((0, byte)))[0])
+    if byte == 0x80 and dtype.endswith("uz") or byte & 0x7F == 0x7F and dtype == "float8_e4m3fn":
         return _NAN
-    return sign * (fraction / 512.0 if exponent == 0 else (1 + fraction / 8.0) * 2.0 ** (exponent - 7))
+    bits, bias = {"float8_e4m3fn": (3, 7), "float8_e4m3fnuz": (3, 8), "float8_e5m2fnuz": (2, 16)}[dtype]
+    exponent, fraction = (byte & 0x7F) >> bits, (byte & (1 << bits) - 1) / (1 << bits)
+    value = fraction * 2.0 ** (1 - bias) if exponent == 0 else (1 + fraction) * 2.0 ** (exponent - bias)
+    return -value if byte & 0x80 else value
 
 
 def _duration_text(value: int, unit: str) -> str:
@@ -194,7 +198,6 @@ def _day(days: int) -> str:
 
 
 _NUMPY_KINDS: Dict[str, str] = {"int": "i", "uint": "u", "float": "f", "complex": "c"}
-EXTENDED_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def numpy_array(numpy: Any, dtype: str, shape: Sequence[int], data: Any) -> Any:
@@ -233,10 +236,13 @@ def _short_floats(numpy: Any, dtype: str, data: Any) -> Any:
 
 
 def torch_tensor(torch: Any, dtype: str, shape: Sequence[int], data: Any) -> Any:
-    """A tensor on the same memory; None where torch has no such dtype."""
+    """A tensor on the same memory, if that is aligned; None where this torch has no such dtype."""
     kind = getattr(torch, dtype, None)
     if not isinstance(kind, torch.dtype) or sys.byteorder != "little":
         return None
     if not len(data):
-        return torch.empty(tuple(shape), dtype=kind)
-    return torch.frombuffer(data, dtype=kind).reshape(tuple(shape))
+        return torch.empty(tuple(shape), dtype=kind, device="cpu")
+    made = torch.frombuffer(data, dtype=kind)
+    if made.data_ptr() % item_size(dtype):
+        made = made.clone()
+    return made.reshape(tuple(shape))

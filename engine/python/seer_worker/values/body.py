@@ -146,7 +146,7 @@ def _decoded(data: Buffer, entry: _Entry) -> Buffer:
     return bytearray(out)
 
 
-def _reserve(size: int) -> memoryview:
+def reserve(size: int) -> memoryview:
     """Memory that is not touched, so that it costs nothing until something arrives."""
     try:
         empty = getattr(loaded("numpy"), "empty", None)
@@ -222,7 +222,7 @@ class BodyReader:
         elif self._parts:
             return False
         elif self._head[:4] != _MAGIC:
-            memory = _reserve(self._size)
+            memory = reserve(self._size)
             memory[:len(self._head)] = self._head
             self._parts, self._room = [memory], memory[len(self._head):]
         elif not self._count:
@@ -231,6 +231,6 @@ class BodyReader:
             self._room = self._head[_START.size:]
         else:
             self._entries = _entries(self._head[_START.size:], self._count, self._size, self._limit)
-            self._parts = [_reserve(stored) for _, stored, _ in self._entries]
+            self._parts = [reserve(stored) for _, stored, _ in self._entries]
             self._left = [p for p in reversed(self._parts) if len(p)]  # type: ignore[misc]
         return True

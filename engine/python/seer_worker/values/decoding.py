@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, TypeVar, Union
 
-from .array import Array, numpy_array, torch_tensor
+from .array import Array, flat_list, numpy_array, torch_tensor
 from .body import Buffer
 from .frames import read_frame, read_series
 from .types import TAG, HandleRef, Image, array_size, check_letters, installed
@@ -34,7 +34,8 @@ def decode(parts: Union[Buffer, Sequence[Buffer]], tagged: bool, handle: Optiona
            tensors: bool = False) -> Any:
     """The value of the parts that value_parts or a BodyReader gave, or of JSON alone.
 
-    handle makes something of a handle's dict. With tensors, arrays that come from torch become torch's again.
+    handle makes something of a handle's dict. With tensors, arrays that come from torch become torch's again, where that is
+    installed and has their dtype; those that were not on the CPU say where in their attribute seer_device.
     Arrays and tensors lie in the memory of the parts if that may be written to.
     """
     all_parts: Sequence[Any] = [parts] if isinstance(parts, (bytes, bytearray, memoryview)) else parts
@@ -119,8 +120,9 @@ class _Untagger:
 
     def array(self, content: Any) -> Any:
         content = _typed(content, dict, "array")
-        dtype, shape, lib, data = content.get("dtype"), content.get("shape"), content.get("lib") or "", self.buffer(content.get("buffer"))
-        if array_size(dtype, shape) != len(data) or type(lib) is not str:
+        dtype, shape, data = content.get("dtype"), content.get("shape"), self.buffer(content.get("buffer"))
+        lib, device = content.get("lib") or "", content.get("device") or ""
+        if array_size(dtype, shape) != len(data) or type(lib) is not str or type(device) is not str:
             raise ValueError("an array of %s with the shape %.80r has not %d bytes" % (dtype, shape, len(data)))
         check_letters(dtype, data)
         if memoryview(data).readonly:  # whoever gets an array may write to it
@@ -129,7 +131,11 @@ class _Untagger:
             torch = installed("torch")
             made = None if torch is None else torch_tensor(torch, dtype, shape, data)
             if made is not None:
+                if device:
+                    made.seer_device = device
                 return made
+        if lib == "torch" and not shape:
+            return flat_list(dtype, data)[0]
         numpy = installed("numpy")
         if numpy is None:
             return Array(dtype, shape, data, lib)

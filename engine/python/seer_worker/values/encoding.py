@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .array import Array
 from .body import Buffer, pack_body
-from .foreign import MODULE_WRITERS
+from .foreign import MODULE_WRITERS, tensor_memory
 from .frames import DataFrame, Series, write_frame, write_series
 from .plain_form import plain
 from .types import TAG, Image, Unserialisable, loaded
@@ -37,8 +37,12 @@ class Encoded(NamedTuple):
         return len(self.data) + (8 + 17 * (n + 1) + sum(map(len, self.buffers)) if n else 0)
 
 
-def encode(value: Any, scrub: Callable[[str], str] = str, secrets: "Tuple[str, ...]" = ()) -> Encoded:
-    """Writes a value; scrub is applied to its texts and bytes if one of secrets (as JSON writes them) shows up in there."""
+def encode(value: Any, scrub: Callable[[str], str] = str, secrets: "Tuple[str, ...]" = (),
+           fetch: Callable[[Any, Any], Buffer] = tensor_memory) -> Encoded:
+    """Writes a value; scrub is applied to its texts and bytes if one of secrets (as JSON writes them) shows up in there.
+
+    fetch gives the bytes of a tensor, in main memory and in C order; it is called with torch and the tensor.
+    """
     if isinstance(value, _AT_ONCE):
         try:
             text = _json_text(value) if type(value) is str else _json(value)
@@ -46,7 +50,7 @@ def encode(value: Any, scrub: Callable[[str], str] = str, secrets: "Tuple[str, .
                 return Encoded(text.encode("utf-8"), False)
         except (Unserialisable, TypeError, ValueError, RecursionError, OverflowError):
             pass  # found again below, with its place
-    converter = _Converter(scrub, secrets)
+    converter = _Converter(scrub, secrets, fetch)
     try:
         plain = converter.convert(value)
         tagged, buffers = converter.tagged or bool(converter.buffers), tuple(converter.buffers)
@@ -75,8 +79,9 @@ _json_ascii = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 class _Converter:
     """The slow way: element by element, to write tags, take buffers out, scrub texts or find the offender."""
 
-    def __init__(self, scrub: Callable[[str], str], secrets: Tuple[str, ...] = ()) -> None:
+    def __init__(self, scrub: Callable[[str], str], secrets: Tuple[str, ...], fetch: Callable[[Any, Any], Buffer]) -> None:
         self.tagged = False
+        self.fetch = fetch
         self.buffers: List[Buffer] = []
         self._scrub = scrub
         self._secrets = [json.loads('"%s"' % s).encode("utf-8", "surrogatepass") for s in secrets]
@@ -124,9 +129,10 @@ class _Converter:
         raw = bytes(data)
         return any(s.decode("utf-8", "surrogatepass").encode(encoding, "surrogatepass") in raw for s in self._secrets)
 
-    def array(self, owner: Any, dtype: str, shape: Any, data: Buffer, lib: str) -> Any:
+    def array(self, owner: Any, dtype: str, shape: Any, data: Buffer, lib: str, device: str = "") -> Any:
         """The tag of an array; owner is the object that it was, which may come again."""
-        made = self.tag(array={"dtype": dtype, "shape": [int(n) for n in shape], "buffer": self.buffer(data), "lib": lib})
+        about = {"device": device} if device else {}
+        made = self.tag(array={"dtype": dtype, "shape": [int(n) for n in shape], "buffer": self.buffer(data), "lib": lib, **about})
         self._sent[id(owner)] = (owner, made)
         return made
 
@@ -185,6 +191,8 @@ class _Converter:
             raise
 
     def _key(self, key: Any) -> Any:
+        if getattr(key, "shape", None) == () and hasattr(key, "detach"):  # a tensor is no key in other languages
+            key = key.item()
         try:
             return self.convert(key)
         except Unserialisable as e:

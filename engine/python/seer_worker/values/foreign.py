@@ -6,7 +6,7 @@ import sys
 from typing import Any, Callable, List, Tuple
 
 from .frames import write_pandas
-from .types import Unserialisable, item_size, type_name, with_article
+from .types import EXTENDED_FLOATS, Unserialisable, item_size, type_name, with_article
 
 _PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA")
 _TIFF_MODES = ("I", "I;16", "F", "CMYK", "LAB")
@@ -28,7 +28,7 @@ def _write_numpy(to: Any, numpy: Any, value: Any) -> Any:
         return to.convert(value.tolist())
     dtype = _numpy_dtype(numpy, value)
     if value.ndim == 0 and kind not in "mM":
-        return to.convert(float(value) if dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2") else value.item())
+        return to.convert(float(value) if dtype in EXTENDED_FLOATS else value.item())
     if value.dtype.byteorder == ">" or value.dtype.byteorder == "=" and sys.byteorder != "little":
         value = value.astype(value.dtype.newbyteorder("<"))
     if value.dtype.itemsize == 0:  # empty texts
@@ -63,33 +63,31 @@ def _write_torch(to: Any, torch: Any, value: Any) -> Any:
     tensors: Any = getattr(torch, "Tensor", ())
     if not isinstance(value, tensors):
         return NotImplemented
-    if value.layout != torch.strided or value.is_quantized:
-        raise _refusal(value, "use .dequantize()" if value.is_quantized else "use .to_dense()")
+    if value.layout != torch.strided or value.is_quantized or getattr(value, "is_nested", False):
+        what, use = ("quantized", "dequantize") if value.is_quantized else ("nested", "unbind") if getattr(value, "is_nested", False) \
+            else ("sparse", "to_dense")
+        raise Unserialisable("is a %s tensor, which cannot be sent; use .%s()" % (what, use))
     dtype = str(value.dtype).replace("torch.", "")
     try:
         item_size(dtype)
     except ValueError:
         raise Unserialisable("is a tensor of the dtype %s, which cannot be sent; use .to(…) of another" % dtype) from None
     if value.device.type == "meta":
-        raise Unserialisable("is a tensor on the device meta, which has no values")
-    if value.dim() == 0:
-        return to.convert(value.item())
-    tensor = _on_cpu(torch, value.detach())
-    return to.array(value, dtype, tensor.shape, _tensor_memory(tensor), "torch")
-
-
-def _on_cpu(torch: Any, tensor: Any) -> Any:
-    """Contiguous and in main memory; with one copy, or none."""
+        raise Unserialisable("is a tensor on the device meta, which has no values and cannot be sent; make it on another device")
+    tensor = value.detach()
     for lazy in ("resolve_conj", "resolve_neg"):
         if hasattr(tensor, lazy):
             tensor = getattr(tensor, lazy)()
+    device = "" if value.device.type == "cpu" else str(value.device)
+    return to.array(value, dtype, tensor.shape, to.fetch(torch, tensor), "torch", device)
+
+
+def tensor_memory(torch: Any, tensor: Any) -> Any:
+    """The bytes of a tensor, contiguous and in main memory; with one copy, or none. Also where NumPy has no such dtype, or is not there."""
     if tensor.device.type == "cpu":
-        return tensor.contiguous()
-    return torch.empty(tuple(tensor.shape), dtype=tensor.dtype).copy_(tensor)
-
-
-def _tensor_memory(tensor: Any) -> Any:
-    """The bytes of a contiguous tensor, also where NumPy has no such dtype, or is not there."""
+        tensor = tensor.contiguous()
+    else:
+        tensor = torch.empty(tuple(tensor.shape), dtype=tensor.dtype, device="cpu").copy_(tensor)
     size = tensor.numel() * tensor.element_size()
     if not size:
         return b""

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from typing import Any
 
-from .types import Unserialisable, loaded, type_name, with_article
+from .types import EXTENDED_FLOATS, Unserialisable, loaded, type_name, with_article
 
 _SEQUENCES = (collections.deque, range, collections.abc.KeysView, collections.abc.ValuesView, collections.abc.ItemsView)
 
@@ -42,7 +42,7 @@ def _scalar(value: Any) -> Any:
     kind = value.dtype.kind
     if kind in "biu":
         return value.item()
-    if kind == "f" or value.dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+    if kind == "f" or value.dtype.name in EXTENDED_FLOATS:
         return float(value)
     raise Unserialisable("is %s, which cannot be sent; %s" % (with_article(type_name(type(value))), _hint(value)))
 

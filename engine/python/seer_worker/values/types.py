@@ -4,6 +4,7 @@ import functools
 import importlib
 import re
 import sys
+import warnings
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 TAG = "$seer"
@@ -15,8 +16,10 @@ _DTYPES: Dict[str, Tuple[int, str]] = {
     "bool": (1, "?"), "int8": (1, "b"), "int16": (2, "h"), "int32": (4, "i"), "int64": (8, "q"),
     "uint8": (1, "B"), "uint16": (2, "H"), "uint32": (4, "I"), "uint64": (8, "Q"),
     "float16": (2, "e"), "float32": (4, "f"), "float64": (8, "d"), "complex64": (8, ""), "complex128": (16, ""),
-    "bfloat16": (2, ""), "float8_e4m3fn": (1, ""), "float8_e5m2": (1, ""),
+    "bfloat16": (2, ""), "float8_e4m3fn": (1, ""), "float8_e5m2": (1, ""), "float8_e4m3fnuz": (1, ""), "float8_e5m2fnuz": (1, ""),
+    "float8_e8m0fnu": (1, ""),
 }
+EXTENDED_FLOATS = tuple(name for name in _DTYPES if name.startswith(("bfloat", "float8")))  # NumPy has them from ml_dtypes only
 _DATE_DTYPE = re.compile(r"(?:datetime64|timedelta64)\[(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]", re.ASCII)
 _TEXT_DTYPE = re.compile(r"(str|bytes)([1-9][0-9]{0,8})", re.ASCII)
 
@@ -77,7 +80,9 @@ def installed(name: str) -> Any:
     """A module, if it can be imported; otherwise None. Only for what a decoder meets: encoders look at sys.modules."""
     try:
         return importlib.import_module(name)
-    except Exception:  # one that is broken is as good as none
+    except Exception as e:  # one that is broken is as good as none, but for torch: values would have another type than the user expects
+        if name == "torch" and not (isinstance(e, ModuleNotFoundError) and e.name == name):
+            warnings.warn("torch cannot be imported, so tensors arrive as arrays: %s" % e, RuntimeWarning, stacklevel=2)
         return None
 
 
