@@ -112,6 +112,33 @@ func TestStructsAreFilledFromPlainJSON(t *testing.T) {
 	}
 }
 
+// A tensor keeps its device; one without dimensions is the number that it was before
+// tensors had a form of their own.
+func TestTensors(t *testing.T) {
+	tensor := value.Array{DType: "int8", Shape: []int64{2}, Data: []byte{1, 255}, Lib: "torch", Device: "cuda:1"}
+	var got value.Array
+	if err := encode(t, tensor).Decode(&got); err != nil || !reflect.DeepEqual(got, tensor) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for dtype, c := range map[string]struct {
+		data []byte
+		want any
+	}{
+		"bool":          {[]byte{1}, true},
+		"int16":         {[]byte{0xfe, 0xff}, int64(-2)},
+		"uint64":        {bytes.Repeat([]byte{255}, 8), json.Number("18446744073709551615")},
+		"float32":       {[]byte{0, 0, 0, 0x3f}, 0.5},
+		"bfloat16":      {[]byte{0x80, 0xbf}, -1.0},
+		"complex64":     {[]byte{0, 0, 0, 0x3f, 0, 0, 0x80, 0xbf}, 0.5 - 1i},
+		"datetime64[s]": {make([]byte, 8), value.Array{DType: "datetime64[s]", Shape: []int64{}, Data: make([]byte, 8), Lib: "torch"}},
+	} {
+		var got any
+		if err := encode(t, value.Array{DType: dtype, Data: c.data, Lib: "torch"}).Decode(&got); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %#v, %v", dtype, got, err)
+		}
+	}
+}
+
 func TestPlainIsBoundedOrShortened(t *testing.T) {
 	large := encode(t, map[string]any{"a": floats(t, 64<<20), "b": 1, "c": make([]byte, 100)})
 	for _, o := range []value.PlainOptions{{Limit: 1 << 20}, {Limit: 100}, {Limit: 20, Shorten: 10}} {

@@ -363,7 +363,7 @@ class Ways(unittest.TestCase):
             with options(timeout=20):
                 self.client.call("talk", ("mine",))
         self.assertEqual("".join(heard), "mine!")
-        for wrong in ({"timeout": 0}, {"handles_above": -1}):
+        for wrong in ({"timeout": 0}, {"handles_above": -1}, {"tensors": "jax"}):
             with self.assertRaises(ValueError):
                 options(**wrong)
         with self.assertRaisesRegex(TypeError, "there is no option patience"):

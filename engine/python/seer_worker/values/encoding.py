@@ -48,7 +48,7 @@ def encode(value: Any, scrub: Callable[[str], str] = str, secrets: "Tuple[str, .
             text = _json_text(value) if type(value) is str else _json(value)
             if TAG not in text and not (secrets and any(s in text for s in secrets)):
                 return Encoded(text.encode("utf-8"), False)
-        except (Unserialisable, TypeError, ValueError, RecursionError, OverflowError):
+        except (Unserialisable, TypeError, ValueError, RuntimeError, OverflowError):
             pass  # found again below, with its place
     converter = _Converter(scrub, secrets, fetch)
     try:
