@@ -102,11 +102,11 @@ class Staging(unittest.TestCase):
             value, sent = parts(body)
             self.assertEqual(value["$seer"]["array"], {"dtype": "uint8", "shape": [SIZE], "buffer": 1, "lib": "torch", "device": "cuda:0"})
             self.assertEqual(sent, data)
-            self.assertEqual(parts(dict((h["t"], b) for h, b in watcher.events(call))["result"])[1], data)
+            self.assertEqual(parts({h["t"]: b for h, b in watcher.events(call)}["result"])[1], data)
             self.assertTrue(worker.connect().call("overwrite"))  # what is kept is not the user's memory
             late = worker.connect()
             late.send({"t": "attach", "id": call})
-            self.assertEqual(parts(dict((h["t"], b) for h, b in late.events(call))["result"])[1], data)
+            self.assertEqual(parts({h["t"]: b for h, b in late.events(call)}["result"])[1], data)
 
     def test_a_copy_that_fails_loses_the_answer(self) -> None:
         with serve(CODE) as worker:

@@ -182,8 +182,8 @@ def torch_test(self: NumPy) -> None:
     self.assertLessEqual({"torch." + name for name in wanted}, set(map(str, dtypes())))
     for dtype in dtypes():
         t = torch.arange(24).reshape(2, 3, 4).to(dtype)
-        kinds = {"whole": t, "transposed": t.transpose(0, 2), "row": t[:, 1], "strided": t[:, ::2], "empty": t[:0], "empty within": t[:, :0],
-                 "without dimensions": t[1, 1, 1], "expanded": t[:1].expand(5, 3, 4), "on one that is gone": t.clone()[1:]}
+        kinds = {"whole": t, "transposed": t.transpose(0, 2), "row": t[:, 1], "strided": t[:, ::2], "empty": t[:0],
+                 "empty within": t[:, :0], "without dimensions": t[1, 1, 1], "expanded": t[:1].expand(5, 3, 4), "one gone": t.clone()[1:]}
         if t.is_floating_point() or t.is_complex():
             kinds["parameter"] = torch.nn.Parameter(t)
             kinds["of a graph"] = torch.nn.Parameter(t) * 1 if "float8" not in str(dtype) else t

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 from .. import values
 from ..calls.calls import ENDED, ENDING, Call

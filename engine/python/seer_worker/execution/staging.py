@@ -87,7 +87,8 @@ class Stager:
     def _fetch(self, torch: Any, tensor: Any, ahead: bool) -> Buffer:
         size = tensor.numel() * tensor.element_size()
         if tensor.device.type != "cuda" or size < LEAST:
-            return tensor_memory(torch, tensor)
+            found: Buffer = tensor_memory(torch, tensor)
+            return found
         earlier, self._arrival = self._arrival, None
         if earlier is not None and not earlier.settle():  # also of the same answer
             raise RuntimeError("a tensor could not be copied from the GPU")
