@@ -30,3 +30,14 @@ PYTHONPATH=. /usr/bin/python3 -B -S "$TOP/e2e/dtypes/without.py"
 # People and agents see numbers and lists, as ever.
 "$SEER" call tensors tools.same 'value=[0.5, 2]' | tr -d ' \n' | grep -qx '\[0.5,2.0\]'
 "$SEER" call tensors tools.made dtype=bfloat16 | tr -d ' \n' | grep -q '"number":17.0,'
+"$SEER" down tensors -q >/dev/null
+
+# scripts/check-gpu has no GPU here: it says so, and its checks are tried on the CPU.
+printf '#!/bin/sh\n' >nvidia-smi && chmod +x nvidia-smi
+code=0
+PATH=.:$PATH "$TOP/scripts/check-gpu" 2>no-gpu.txt || code=$?
+[ $code = 3 ] && [ "$(cat no-gpu.txt)" = 'check-gpu: this machine has no NVIDIA GPU that works: nvidia-smi finds none; nothing was checked' ]
+SEER_CHECK_DEVICE=cpu SEER_CHECK_MB=8 PYTHONPATH=$types "$TOP/scripts/check-gpu" >check.txt 2>&1 || { cat check.txt && exit 1; }
+for row in 'bubblewrap: tensors, slices, generators, 8 MB | ok' 'gvisor: tensors, slices, generators, 8 MB | ok' 'nothing is left | ok' 'fork -n 2 | not possible'; do
+  grep -qF "$row" check.txt || { cat check.txt && echo "check-gpu has no row: $row" && exit 1; } >&2
+done
