@@ -29,8 +29,7 @@ class Seer:
 
     def run(self, *args: str, check: bool = True) -> str:
         """What a command writes to stdout. Failed says what it wrote to stderr."""
-        done = subprocess.run([self.program, "--state-dir", str(self.state), *args], cwd=self.work, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=self._seconds, env=environment())
+        done = self._run([self.program, "--state-dir", str(self.state), *args])
         if check and done.returncode:
             said = done.stderr.strip() or done.stdout.strip()
             raise Failed("seer %s: exit code %d: %s" % (args[0], done.returncode, said[-600:]))
@@ -68,14 +67,13 @@ class Seer:
     def bare(self, *args: str, name: str = "") -> Any:
         """The JSON that a program of this folder prints, outside of all sandboxes, with the libraries of a sandbox."""
         path = {"PYTHONPATH": str(self.work / name)} if name else {}
-        done = subprocess.run([sys.executable, "-B", str(HERE / args[0]), *args[1:]], cwd=self.work, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=self._seconds,
-                              env={**environment(), **path})
+        done = self._run([sys.executable, "-B", str(HERE / args[0]), *args[1:]], **path)
         if done.returncode:
             raise Failed("%s: exit code %d: %s" % (" ".join(args[:2]), done.returncode, done.stderr.strip().rpartition("\n")[2]))
         return json.loads(done.stdout.splitlines()[-1])
 
-
-def environment() -> Dict[str, str]:
-    """Nothing may go to the network, and nothing may be left in the way of programs."""
-    return {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    def _run(self, command: List[str], **more: str) -> "subprocess.CompletedProcess[str]":
+        """more are environment variables. Nothing may go to the network."""
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", **more}
+        return subprocess.run(command, cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self._seconds,
+                              env=environment)

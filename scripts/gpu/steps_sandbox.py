@@ -69,7 +69,7 @@ def sandbox_checks(checks: Checks, seer: Seer, kind: str) -> None:
     if not checks.run("%s: up" % kind, lambda: started(seer, name, kind)):
         return
     checks.run("%s: the sandbox sees the GPU" % kind, sees, seer, name)
-    if checks.run("%s: serve a file that imports torch" % kind, lambda: (True, "%.1f s" % seer.serve(name, "served_tensors.py", "tensors"))):
+    if checks.run("%s: serve a file that imports torch" % kind, served, seer, name):
         checks.run("%s: tensors, slices, generators, %d MB" % (kind, MEGABYTES), tensors, seer, kind, name)
     checks.run("%s: usage" % kind, usage, seer, name)
     checks.run("%s: down" % kind, ended, seer, name)
@@ -81,12 +81,17 @@ def started(seer: Seer, name: str, kind: str) -> Tuple[bool, str]:
     return True, "%.1f s" % seer.up(name, kind)
 
 
+def served(seer: Seer, name: str) -> Tuple[bool, str]:
+    return True, "%.1f s" % seer.serve(name, "served_tensors.py", "tensors")
+
+
 def sees(seer: Seer, name: str) -> str:
     if seer.device != "cuda":
         raise NotPossible("SEER_CHECK_DEVICE is cpu")
     listed = seer.run("exec", name, "--", "nvidia-smi", "-L").splitlines()
     assert len(listed) == 1, "nvidia-smi lists %s" % listed
-    return seer.run("exec", name, "--", "python3", "-c", "import torch; print(torch.cuda.device_count(), torch.cuda.get_device_name(0))").strip()
+    code = "import torch; print(torch.cuda.device_count(), torch.cuda.get_device_name(0))"
+    return seer.run("exec", name, "--", "python3", "-c", code).strip()
 
 
 def tensors(seer: Seer, kind: str, name: str) -> str:
@@ -141,7 +146,8 @@ def shared(seer: Seer, kinds: List[str]) -> str:
     got = [f for f in found if not f.startswith("refused")]
     assert got and len(set(got)) == len(got) and len(got) < len(names), "the starts got %s" % found
     wait_until_free(seer)
-    return "%d of %d starts have a GPU, none the same; %s" % (len(got), len(names), next(f for f in found if f.startswith("refused"))[-160:])
+    refused = next(f for f in found if f not in got)
+    return "%d of %d starts have a GPU, none the same; %s" % (len(got), len(names), refused[-160:])
 
 
 def room(seer: Seer, gigabytes: int) -> None:
