@@ -114,7 +114,7 @@ class Answers:
         if scope is not None and scope.capture is not None:
             self._output.end(scope)
 
-    def _deliver(self, connection: Connection, arrival: Optional[Arrival]) -> None:
+    def _deliver(self, connection: Connection, arrival: Optional[Arrival] = None) -> None:
         """A large answer out of the user's own memory. What a client does not take quickly is copied."""
         connection.drain(arrival)
         whole = arrival is None or arrival.settle()

@@ -33,6 +33,11 @@ class Arrival:
             if self._there < size:
                 raise OSError("a tensor could not be copied from its device: %s" % self._failure)
 
+    @property
+    def over(self) -> bool:
+        """Nothing more comes."""
+        return self._there == len(self.memory) or self._failure is not None
+
     def settle(self) -> bool:
         """Waits until nothing more comes; tells whether all of it has come."""
         try:

@@ -185,7 +185,7 @@ class Connection:
     def drain(self, arrival: Optional[Arrival] = None) -> None:
         """Writes what is in out as long as the client takes it quickly. writing was set, and is the caller's to take back.
 
-        arrival: some of that may still have to come.
+        arrival: some of that may still have to come, and as long as it does, a slow client holds up nothing.
         """
         try:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, int(_PATIENCE * 1e6)))
@@ -193,15 +193,20 @@ class Connection:
                 piece = self.out[0][:_PIECE]
                 if arrival is not None:
                     arrival.wait_for(self.out[0], len(piece))
-                begun = time.monotonic()
-                self._sent(self._sock.send(piece, _QUIET))
-                if time.monotonic() - begun > _PATIENCE:
+                if not self._send_quickly(piece) and (arrival is None or arrival.over):
                     break
-        except (BlockingIOError, InterruptedError):
-            pass
         except OSError:
             self.closed = self.lost = True
         self.borrowed = self.borrowed and bool(self.out)
+
+    def _send_quickly(self, piece: memoryview) -> bool:
+        """Sends some of it; False if the client did not take that quickly."""
+        begun = time.monotonic()
+        try:
+            self._sent(self._sock.send(piece, _QUIET))
+        except (BlockingIOError, InterruptedError):
+            return False
+        return time.monotonic() - begun <= _PATIENCE
 
     def _sent(self, n: int) -> None:
         while n:
