@@ -33,7 +33,7 @@ def main() -> int:
         f"The model has {info['num_layers']} layers and {info['vocab_size']:,} tokens."
     )
 
-    vector = model_tools.get_embedding("hello world")  # arrives as a NumPy array
+    vector = model_tools.get_embedding("hello world")  # a tensor, or an array without torch
     print(f"“hello world” is a vector of {len(vector)} numbers.")
 
     print("Do similar sentences lie close together?")
