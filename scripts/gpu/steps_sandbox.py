@@ -45,15 +45,15 @@ def impossible(reason: str) -> str:
 
 
 def offered(seer: Seer) -> str:
-    """Also learns how the GPU is called."""
+    """Also chooses the GPU that is used: one that is offered, else the first that nvidia-smi names."""
     if seer.device != "cuda":
         raise NotPossible("SEER_CHECK_DEVICE is cpu")
     names = {o["gpu"]: o for o in seer.json("offers", "--provider", "local") if o.get("gpu")}
-    assert names, "seer offers names no GPU of this computer"
     free = [name for name, o in names.items() if o.get("stock") != "none"]
-    if not free:
+    if names and not free:
         raise NotPossible("other sandboxes have all GPUs")
-    seer.gpu = free[0]
+    seer.gpu = free[0] if free else smi("name")[0][0]
+    assert names, "seer offers names no GPU of this computer"
     return ", ".join("%s with %.0f GB" % (name, o.get("gpu_memory_gb", 0)) for name, o in names.items())
 
 

@@ -7,9 +7,14 @@ import decimal
 import enum
 import math
 import sys
+import tempfile
 import unittest
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -18,7 +23,7 @@ from values_cases import available, plain_form, same, vectors  # noqa: E402
 
 from seer_worker import values  # noqa: E402
 from seer_worker.interface.scrub import Scrubber  # noqa: E402
-from seer_worker.values import decoding  # noqa: E402
+from seer_worker.values import decoding, types  # noqa: E402
 
 
 def sent(value: Any, deflate: bool = False, **options: Any) -> Any:
@@ -28,6 +33,32 @@ def sent(value: Any, deflate: bool = False, **options: Any) -> Any:
     if not deflate:
         assert len(body) == encoded.size
     return values.decode(values.value_parts(bytearray(body)), encoded.tagged, **options)
+
+
+class Torch(unittest.TestCase):
+    """What the tests of libraries cannot show where torch is installed."""
+
+    def test_one_that_cannot_be_imported_is_said(self) -> None:
+        installed = types.installed.__wrapped__  # not what it remembers
+        with tempfile.TemporaryDirectory() as folder, patch.dict(sys.modules), patch.object(sys, "path", [folder, *sys.path]):
+            sys.modules.pop("torch", None)
+            Path(folder, "torch.py").write_text("raise ImportError('libcudart.so.12 is not there')")
+            with self.assertWarnsRegex(RuntimeWarning, "torch cannot be imported, so tensors arrive as arrays: libcudart"):
+                self.assertIsNone(installed("torch"))
+            Path(folder, "numpy_.py").write_text("raise ImportError")
+            sys.modules["torch"] = None  # type: ignore[assignment]  # as if it were not installed
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertIsNone(installed("torch"))
+                self.assertIsNone(installed("numpy_"))
+
+    def test_without_it_tensors_are_arrays_and_numbers(self) -> None:
+        head = b'{"$seer":{"array":{"dtype":"bfloat16","shape":%b,"buffer":1,"lib":"torch","device":"cuda:0"}}}'
+        with patch.object(decoding, "installed", lambda name: np if name == "numpy" else None):
+            for tensors in (False, True):
+                self.assertEqual(repr(values.decode([head % b"[]", bytearray(b"\0\x40")], True, tensors=tensors)), "2.0")
+                found = values.decode([head % b"[1]", bytearray(b"\0\x40")], True, tensors=tensors)
+                self.assertEqual((type(found), found.tolist()), (np.ndarray, [2.0]))
 
 
 class Vectors(unittest.TestCase):
