@@ -57,7 +57,7 @@ class Answers:
             self._lent.append((call.id, n, body))
         arrival = self._stager.arrival(encoded)
         with self._scheduler.lock:
-            # What is still to come is sent by this thread, which can wait for it, and nothing of it by the one that ends the call.
+            # A connection that is written to only queues the answer: this thread sends it, and can wait for what is still to come.
             slow = [f.connection for f in call.followers if not f.connection.writing] if arrival is not None else []
             for connection in slow:
                 connection.writing = True

@@ -63,10 +63,10 @@ def _write_torch(to: Any, torch: Any, value: Any) -> Any:
     tensors: Any = getattr(torch, "Tensor", ())
     if not isinstance(value, tensors):
         return NotImplemented
-    if value.layout != torch.strided or value.is_quantized or getattr(value, "is_nested", False):
-        what, use = ("quantized", "dequantize") if value.is_quantized else ("nested", "unbind") if getattr(value, "is_nested", False) \
-            else ("sparse", "to_dense")
-        raise Unserialisable("is a %s tensor, which cannot be sent; use .%s()" % (what, use))
+    for refused, what, use in ((value.is_quantized, "quantized", "dequantize"), (getattr(value, "is_nested", False), "nested", "unbind"),
+                               (value.layout != torch.strided, "sparse", "to_dense")):
+        if refused:
+            raise Unserialisable("is a %s tensor, which cannot be sent; use .%s()" % (what, use))
     dtype = str(value.dtype).replace("torch.", "")
     try:
         item_size(dtype)
