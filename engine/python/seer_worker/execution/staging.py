@@ -1,5 +1,6 @@
 """Large tensors of a GPU: two pinned buffers bring them to main memory, piece by piece, while what has come is sent."""
 
+import ctypes
 import threading
 import warnings
 from itertools import chain
@@ -38,16 +39,16 @@ class PinnedCopy:
     def begin(self, number: int, start: int, stop: int) -> None:
         """Starts the copy of a piece into a buffer."""
         slot = number % len(self._buffers)
-        with self._torch.no_grad(), self._torch.cuda.stream(self._stream):
+        with self._torch.cuda.stream(self._stream):
             self._buffers[slot][:stop - start].copy_(self._source[start:stop], non_blocking=True)
             self._done[slot].record(self._stream)
 
     def end(self, number: int, start: int, stop: int) -> None:
-        """Waits for it, and takes it from the buffer to its place."""
+        """Waits for it, and takes it from the buffer to its place. torch would do that with many threads, which wait for each other
+        on a busy machine."""
         slot = number % len(self._buffers)
         self._done[slot].synchronize()
-        with self._torch.no_grad():
-            self._target[start:stop].copy_(self._buffers[slot][:stop - start])
+        ctypes.memmove(self._target.data_ptr() + start, self._buffers[slot].data_ptr(), stop - start)
 
 
 class Stager:
@@ -98,7 +99,7 @@ class Stager:
         first = next(progress)  # a fault of what computes the tensor shows here, as the function's
         if ahead:
             self._arrival = arrival
-            threading.Thread(target=arrival.fill, args=(chain((first,), progress),), name="seer-copy", daemon=True).start()
+            threading.Thread(target=arrival.fill, args=(chain((first,), progress),), name="seer-copy").start()
         else:
             for _ in progress:
                 pass
