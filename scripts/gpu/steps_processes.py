@@ -4,17 +4,20 @@ import time
 from typing import List, Optional
 
 from checks import Checks, NotPossible
-from machine import wait_until_free
+from machine import smi, wait_until_free
 from seer import Seer
 from steps_model import Model, call, check_token, folder_of, label_of, serve_and_call
 
 NAME, COPIES = "check-gpu-saved", 2
 
 
-def ready(kinds: List[str], model: Optional[Model]) -> None:
+def ready(seer: Seer, kinds: List[str], model: Optional[Model]) -> None:
     folder_of(model)
     if "gvisor" not in kinds:
         raise NotPossible("gVisor does not work here")
+    version = smi("driver_version")[0][0] if seer.device == "cuda" else "570"
+    if int(version.partition(".")[0]) < 570:
+        raise NotPossible("the driver is %s, and 570 or newer is needed" % version)
 
 
 def saved_processes(checks: Checks, seer: Seer, kinds: List[str], model: Optional[Model]) -> None:
@@ -23,7 +26,7 @@ def saved_processes(checks: Checks, seer: Seer, kinds: List[str], model: Optiona
 
 def saved(seer: Seer, kinds: List[str], model: Optional[Model]) -> str:
     """The restored model gives the same token, and is not loaded again."""
-    ready(kinds, model)
+    ready(seer, kinds, model)
     snapshot = "check-gpu-%d" % int(time.time())
     with seer.sandbox(NAME, "gvisor", models=["./model"]):
         serve_and_call(seer, NAME)
@@ -50,7 +53,7 @@ def forks(checks: Checks, seer: Seer, kinds: List[str], model: Optional[Model]) 
 
 def forked(seer: Seer, kinds: List[str], model: Optional[Model]) -> str:
     """The original and each copy give the same token."""
-    ready(kinds, model)
+    ready(seer, kinds, model)
     copies: List[str] = []
     try:
         with seer.sandbox(NAME, "gvisor", models=["./model"]):
