@@ -15,17 +15,31 @@ const (
 	gemini    = "gemini"
 )
 
-// endings are the ends of the paths that cost something, with their interfaces.
-var endings = []struct{ path, api string }{
-	{"/messages", anthropic},
-	{"/responses", responses},
-	{"/responses/compact", responses},
-	{"/completions", chat},
-	{"/embeddings", chat},
-	{":generateContent", gemini},
-	{":streamGenerateContent", gemini},
-	{":embedContent", gemini},
-	{":batchEmbedContents", gemini},
+// endings are the ends of the paths that cost something, with their interfaces, and whether the
+// answer can be a turn of a conversation.
+var endings = []struct {
+	path, api string
+	turn      bool
+}{
+	{"/messages", anthropic, true},
+	{"/responses", responses, true},
+	{"/responses/compact", responses, false},
+	{"/completions", chat, true},
+	{"/embeddings", chat, false},
+	{":generateContent", gemini, true},
+	{":streamGenerateContent", gemini, true},
+	{":embedContent", gemini, false},
+	{":batchEmbedContents", gemini, false},
+}
+
+// isTurn reports whether the answer to a metered request can be a turn of a conversation.
+func isTurn(p string) bool {
+	for _, e := range endings {
+		if e.turn && strings.HasSuffix(p, e.path) {
+			return true
+		}
+	}
+	return false
 }
 
 // free are the ends of the paths of questions that cost nothing.
@@ -82,6 +96,7 @@ var (
 	noPath    = failure{http.StatusNotFound, "not_found_error", "not_found", "NOT_FOUND"}
 	noAnswer  = failure{http.StatusBadGateway, "api_error", "server_error", "UNAVAILABLE"}
 	noMoney   = failure{http.StatusBadRequest, "invalid_request_error", "budget_spent", "FAILED_PRECONDITION"}
+	noTurns   = failure{http.StatusBadRequest, "invalid_request_error", "max_turns_reached", "FAILED_PRECONDITION"}
 	noPrice   = failure{http.StatusBadRequest, "invalid_request_error", "price_unknown", "FAILED_PRECONDITION"}
 	cancelled = failure{499, "api_error", "cancelled", "CANCELLED"} // the agent has gone
 )

@@ -40,7 +40,7 @@ func (x *exchange) meter(r *http.Request) *http.Request {
 		r.Header.Del("Content-Length")
 	}
 	if x.proxy.config.Budget > 0 && plain {
-		x.question.peek(maxPeek)
+		x.question.peekModel(maxPeek)
 	}
 	return r
 }
@@ -52,6 +52,15 @@ func (x *exchange) asked() string {
 	}
 	model, _, _ := x.question.seen()
 	return model
+}
+
+// isLate reports whether the request is one for a turn after the last that the agent may have.
+func (x *exchange) isLate() bool {
+	if !isTurn(x.path) || !x.proxy.ledger.nearLastTurn() {
+		return false
+	}
+	x.question.peekTools(maxRefused)
+	return x.proxy.ledger.outOfTurns(x.question.offersTools())
 }
 
 // answered takes the head of the answer.
@@ -105,6 +114,9 @@ func (x *exchange) finish(ctx context.Context) {
 		}
 		if x.status < 300 && s.problem == "" || s.has[fInput] || s.final {
 			u = s.usage(x.api, asked)
+		}
+		if x.status < 300 && s.problem == "" && isTurn(x.path) {
+			x.proxy.ledger.turn(x.question.offersTools())
 		}
 	}
 	r.Model = redacted(clipped(r.Model), x.proxy.hidden())

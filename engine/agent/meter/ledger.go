@@ -29,6 +29,40 @@ type ledger struct {
 	reporting sync.Mutex // held while report runs, which may ask for the totals
 	mu        sync.Mutex
 	totals    Totals
+
+	maxTurns int // 0 = no limit
+	tooled   int // answers to requests that offered tools
+	bare     int // answers to others, such as one for a title
+}
+
+// turn counts an answer of the model. tools says whether its request offered some.
+func (l *ledger) turn(tools bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if tools {
+		l.tooled++
+	} else {
+		l.bare++
+	}
+}
+
+// nearLastTurn reports whether [ledger.outOfTurns] has to be asked.
+func (l *ledger) nearLastTurn() bool {
+	return l.outOfTurns(true) || l.outOfTurns(false)
+}
+
+// outOfTurns reports whether the agent may have no more answers to such requests. Agents ask for
+// titles and summaries beside their conversation, without tools.
+func (l *ledger) outOfTurns(tools bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.maxTurns == 0:
+		return false
+	case tools:
+		return l.tooled >= l.maxTurns
+	}
+	return l.tooled == 0 && l.bare >= l.maxTurns
 }
 
 // admit decides whether a request for a model may be passed; model is "" where it is not known

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -38,6 +39,12 @@ type Config struct {
 	Budget float64          // USD; 0 = no limit
 	Prices *Prices          // nil = Seer's own
 	Now    func() time.Time // nil = [time.Now]
+	// MaxTurns is the number of turns after which requests are refused; 0 = no limit. A turn is an
+	// answer to a request that offers the model tools. Where no request has offered any yet, each
+	// answer is a turn. Requests that are under way when the limit is reached are finished.
+	MaxTurns int
+	// OutOfTurns is called once, when a request is refused because of MaxTurns; nil = it is not.
+	OutOfTurns func()
 	// Report is called after each counted request, one after the other, in the order of their ends.
 	Report func(event.ModelRequest)
 	// Transport is the way to the upstream; nil = one of the proxy's own, which uses the HTTP proxy
@@ -53,7 +60,9 @@ type Proxy struct {
 	token   [sha256.Size]byte
 	slots   chan struct{}
 	ledger  ledger
-	own     *http.Transport // nil = Config.Transport
+
+	outOfTurns func()          // the first call counts
+	own        *http.Transport // nil = Config.Transport
 }
 
 const (
@@ -103,7 +112,11 @@ func New(c Config) (*Proxy, error) {
 		c.Now = time.Now
 	}
 	p := &Proxy{config: c, base: base, secrets: secretsOf(c), token: sha256.Sum256([]byte(c.Token)), slots: make(chan struct{}, maxParallel)}
-	p.ledger = ledger{prices: c.Prices, report: c.Report, totals: Totals{Budget: c.Budget}}
+	p.ledger = ledger{prices: c.Prices, report: c.Report, totals: Totals{Budget: c.Budget}, maxTurns: c.MaxTurns}
+	p.outOfTurns = func() {}
+	if c.OutOfTurns != nil {
+		p.outOfTurns = sync.OnceFunc(c.OutOfTurns)
+	}
 	if c.Transport == nil {
 		p.own = http.DefaultTransport.(*http.Transport).Clone()
 		p.own.MaxIdleConnsPerHost = maxParallel
@@ -189,6 +202,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = x.meter(r)
 		if refused, why := p.ledger.admit(x.asked()); refused != nil {
 			refuse(w, r, *refused, format, why)
+			return
+		}
+		if x.isLate() {
+			p.outOfTurns()
+			refuse(w, r, noTurns, format, fmt.Sprintf("reached max_turns %d: no further request to the language model is passed; end your work", p.config.MaxTurns))
 			return
 		}
 		defer x.finish(r.Context())

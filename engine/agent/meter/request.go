@@ -31,6 +31,7 @@ type question struct {
 	model   string
 	stream  bool
 	options bool // it has options of the stream of its own
+	tools   bool // it offers the model tools
 	asked   int64
 	run     int64  // characters since the last space
 	edited  bool   // the end of the document has passed
@@ -57,14 +58,29 @@ func (q *question) found(path, value string, _ int64) {
 		q.options = value != "null"
 	default:
 		q.options = q.options || strings.HasPrefix(path, "stream_options.")
+		q.tools = q.tools || strings.HasPrefix(path, "tools.")
 	}
 }
 
-// peek reads until the model is known, at most limit bytes.
-func (q *question) peek(limit int64) {
+// peekModel reads until the model is known, at most limit bytes.
+func (q *question) peekModel(limit int64) {
 	for q.err == nil && q.model == "" && q.scan.offset < limit {
 		q.fill()
 	}
+}
+
+// peekTools reads until it is known whether the request offers tools, at most limit bytes.
+func (q *question) peekTools(limit int64) {
+	for q.err == nil && !q.tools && q.scan.offset < limit {
+		q.fill()
+	}
+}
+
+// offersTools reports whether the request has offered tools so far.
+func (q *question) offersTools() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.tools
 }
 
 // Read implements [io.Reader].
