@@ -1,6 +1,7 @@
 // Package inside is the program at the edge of an agent's confinement, on its inner side. The
 // agent has no network; a port of its loopback leads to a Unix socket that the engine has put into
-// the confinement.
+// the confinement. The MCP servers of an agent run below this program as well, so that the engine
+// learns of one that does not come up, whether or not the agent's program says so.
 package inside
 
 import (
@@ -40,6 +41,9 @@ const (
 // retryAccept is how long a listener waits for other connections to end when there are too many.
 const retryAccept = 10 * time.Millisecond
 
+// lingering is how long a child of a server that has ended may keep its outputs open.
+const lingering = 2 * time.Second
+
 // forward leads a port of loopback to a Unix socket.
 type forward struct{ address, socket string }
 
@@ -47,15 +51,19 @@ type forward struct{ address, socket string }
 //
 //	--forward 127.0.0.1:PORT=/path/to.sock … [--] COMMAND ARGUMENT…
 //
+// or tells a [Watcher] of the MCP server that the command is; see [ServerArgs]:
+//
+//	--server NAME --report /path/to.sock [--] COMMAND ARGUMENT…
+//
 // The command has the standard streams and the environment of this program, which reads none of
 // them, and gets its SIGINT, SIGTERM and SIGHUP. Main returns the exit code for this program: that
 // of the command, or 128 and the number of the signal that has ended it. It is 70 where Main could
 // not do its part, after a line to the standard error.
 func Main(args []string) int {
-	forwards, command, err := parse(args)
+	j, err := parse(args)
 	if err == nil {
 		var code int
-		if code, err = run(forwards, command); err == nil {
+		if code, err = j.run(); err == nil {
 			return code
 		}
 	}
@@ -69,25 +77,35 @@ func Main(args []string) int {
 	return ExitFailed
 }
 
-func parse(args []string) (forwards []forward, command []string, err error) {
+// job is what the arguments ask for.
+type job struct {
+	forwards       []forward
+	server, report string // an MCP server, and where it is reported; empty = the command is none
+	command        []string
+}
+
+func parse(args []string) (j job, err error) {
 	flags := flag.NewFlagSet("inside", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
+	flags.StringVar(&j.server, "server", "", "")
+	flags.StringVar(&j.report, "report", "", "")
 	flags.Func("forward", "", func(text string) error {
 		address, socket, _ := strings.Cut(text, "=")
 		at, err := netip.ParseAddrPort(address)
 		if err != nil || !at.Addr().IsLoopback() || at.Port() == 0 || !filepath.IsAbs(socket) {
 			return errors.New("write 127.0.0.1:PORT=/path/to.sock")
 		}
-		forwards = append(forwards, forward{address, socket})
+		j.forwards = append(j.forwards, forward{address, socket})
 		return nil
 	})
 	if err := flags.Parse(args); err != nil {
-		return nil, nil, fmt.Errorf("the arguments are wrong: %w", err)
+		return j, fmt.Errorf("the arguments are wrong: %w", err)
 	}
 	if flags.NArg() == 0 {
-		return nil, nil, errors.New("the arguments are wrong: there is no command behind them")
+		return j, errors.New("the arguments are wrong: there is no command behind them")
 	}
-	return forwards, flags.Args(), nil
+	j.command = flags.Args()
+	return j, nil
 }
 
 // startError says that the command does not start.
@@ -96,12 +114,15 @@ type startError struct{ err error }
 func (e *startError) Error() string { return "the command cannot be started: " + e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-func run(forwards []forward, command []string) (int, error) {
+func (j job) run() (int, error) {
+	if j.server != "" {
+		return runServer(j.server, j.report, j.command)
+	}
 	var work sync.WaitGroup
 	defer work.Wait()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for _, f := range forwards {
+	for _, f := range j.forwards {
 		l, err := net.Listen("tcp", f.address)
 		if err != nil {
 			return 0, fmt.Errorf("the port %s in the confinement of the agent cannot be opened: %w; another program there uses it, or loopback is not up", f.address, err)
@@ -109,11 +130,11 @@ func run(forwards []forward, command []string) (int, error) {
 		defer l.Close()
 		work.Go(func() { serve(ctx, l, f.socket, &work) })
 	}
-	return start(command)
+	return start(j.command, os.Stdout, os.Stderr)
 }
 
 // start runs the command to its end.
-func start(command []string) (int, error) {
+func start(command []string, stdout, stderr io.Writer) (int, error) {
 	// The command ends when the thread that has started it does, so that one must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -121,7 +142,8 @@ func start(command []string) (int, error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdin, os.Stdout, os.Stderr, attributes()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdin, stdout, stderr, attributes()
+	cmd.WaitDelay = lingering // only where the outputs are not this program's own
 	if err := cmd.Start(); err != nil {
 		return 0, &startError{err}
 	}
@@ -140,7 +162,7 @@ func start(command []string) (int, error) {
 	err := cmd.Wait()
 	close(ended)
 	passing.Wait()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return 0, fmt.Errorf("the command cannot be waited for: %w", err)
 	}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
