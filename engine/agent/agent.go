@@ -219,15 +219,11 @@ func (s Sources) model(a *experiment.Agent, setup *Setup) *Problem {
 
 // unused finds fields of the experiment that the profile has no use for.
 func unused(p *profile.Profile, a *experiment.Agent) (found []Problem) {
-	for _, f := range []struct {
-		name, field string
-		set         bool
-	}{
-		{"max_turns", "MaxTurns", a.MaxTurns > 0}, {"tools", "Tools", len(a.Tools) > 0},
-	} {
-		if f.set && !p.Uses(f.field) {
-			found = append(found, Problem{"agent." + f.name, p.Title + " cannot be told this", "remove it, or use another agent"})
-		}
+	if a.MaxTurns > 0 && !p.Uses("MaxTurns") && p.API == "" {
+		found = append(found, Problem{"agent.max_turns", "Seer cannot count the turns of " + p.Title + ", because its requests do not pass Seer's proxy", "remove it, or write a profile that names its api"})
+	}
+	if len(a.Tools) > 0 && !p.Uses("Tools") {
+		found = append(found, Problem{"agent.tools", p.Title + " cannot be limited to a list of tools", "remove it, or use another agent"})
 	}
 	if a.Budget > 0 && p.API == "" {
 		found = append(found, Problem{"agent.budget", "Seer cannot measure the cost of " + p.Title, "remove it, or write a profile that names its api"})

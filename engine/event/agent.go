@@ -80,11 +80,18 @@ type AgentUpdate struct {
 	Native string         `json:"native,omitempty" jsonschema:"the line of the agent's program that the update comes from; not sanitized"`
 }
 
-// AgentTurnEnded says how a turn of the agent has ended, as its program states it.
+// AgentTurnEnded says how a turn of the agent has ended: as its program states it, or by max_turns.
 type AgentTurnEnded struct {
 	step
 	Reason string `json:"reason" jsonschema:"end_turn, max_tokens, max_turn_requests, refusal, cancelled or error"`
-	Error  string `json:"error,omitempty" jsonschema:"what the program says of its failure; not sanitized"`
+	Error  string `json:"error,omitempty" jsonschema:"what the program says of its failure, or reached max_turns N; not sanitized"`
+}
+
+// AgentServerFailed says that an MCP server of the agent does not work.
+type AgentServerFailed struct {
+	warning
+	Server  string `json:"server" jsonschema:"its name"`
+	Problem string `json:"problem" jsonschema:"what the server, or its program, did; not sanitized"`
 }
 
 // ModelRequest is a request of the agent to its language model, measured by Seer.

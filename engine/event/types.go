@@ -88,6 +88,7 @@ var types = []struct {
 	{"agent.turn_ended", AgentTurnEnded{}},
 	{"agent.model_request", ModelRequest{}},
 	{"agent.budget_spent", AgentBudgetSpent{}},
+	{"agent.server_failed", AgentServerFailed{}},
 	{"agent.finished", AgentFinished{}},
 	{"agent.warning", AgentWarning{}},
 	{"end.hidden_names_seen", HiddenNamesSeen{}},

@@ -176,7 +176,7 @@ func agentFields() []Field {
 		{Key: "prompt_file", Kind: KindString, Example: "./task.md", Doc: "A file on this computer with the prompt, instead of `prompt`."},
 		{Key: "prompts", Kind: KindStrings, Doc: "Further texts for the agent, after `prompt`."},
 		{Key: "max_turns", Kind: KindInt, Nullable: true, Note: "no limit", Min: 1, Max: 1_000_000, Example: "100",
-			Doc: "Number of answers of the model after which the agent stops, for programs that can limit it."},
+			Doc: "Number of answers of the model that the agent may have; one that wants more is stopped. Not with `provider: acp`, whose model Seer does not see."},
 		{Key: "timeout", Kind: KindDuration, Nullable: true, Note: "that of the sandbox", Example: "30m", Doc: "The agent is stopped after this long."},
 		{Key: "budget", Kind: KindNumber, Nullable: true, Note: "no limit", Max: maxMoney, Example: "5",
 			Doc: "Maximum cost of the agent's language model, in USD, as Seer measures it. What comes after gets an error; requests that are on their way are finished."},

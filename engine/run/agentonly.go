@@ -42,6 +42,8 @@ type AgentOptions struct {
 	Runs string
 	// Resolved is the JSON that the folder of the run keeps as the experiment; nil = that of Agent.
 	Resolved json.RawMessage
+
+	after func(time.Duration, func()) // as in [Options]
 }
 
 // Agent runs an agent, and returns when it and everything that it started have ended. An agent
@@ -52,7 +54,7 @@ func Agent(ctx context.Context, e *engine.Engine, o AgentOptions) (Result, error
 		Name: cmp.Or(o.Name, "agent"), Agent: o.Agent, Workspace: experiment.Workspace{Dir: o.Dir}, Runs: o.Runs,
 		Outputs: filepath.Join(o.Dir, outputsName),
 	}
-	r := newRunner(e, exp, Options{Progress: o.Progress, Grace: o.Grace, Seer: o.Seer, Version: o.Version})
+	r := newRunner(e, exp, Options{Progress: o.Progress, Grace: o.Grace, Seer: o.Seer, Version: o.Version, after: o.after})
 	r.id, r.resolved = r.result.Run, o.Resolved
 	if o.Runs != "" {
 		r.log = &runLog{to: o.Progress}

@@ -83,6 +83,12 @@ func TestAgentAloneRefused(t *testing.T) {
 		{func(o *run.AgentOptions) { o.Runs = filepath.Dir(o.Dir) }, engine.KindConfig, "in one another"},
 		{func(o *run.AgentOptions) { o.Agent.Provider = "claude" }, engine.KindUnsupported, "needs the seer program"},
 		{func(o *run.AgentOptions) { o.Agent.Provider, o.Seer = "gpt", "/bin/true" }, engine.KindConfig, "there is no agent `gpt`"},
+		{func(o *run.AgentOptions) {
+			o.Agent.Provider, o.Seer, o.Agent.MaxTurns = experiment.ProviderACP, "/bin/true", 5
+		}, engine.KindConfig, "Seer cannot count the turns of an agent of provider acp"},
+		{func(o *run.AgentOptions) {
+			o.Agent.Provider, o.Seer, o.Agent.Tools = "codex", "/bin/true", []string{"shell"}
+		}, engine.KindConfig, "Codex cannot be limited to a list of tools"},
 		{func(o *run.AgentOptions) { o.Agent.Secrets = []string{"SEER_NO_SUCH"} }, engine.KindConfig, "SEER_NO_SUCH"},
 	} {
 		o := alone(t, "")

@@ -1,6 +1,16 @@
 package run
 
-import "github.com/seer-engine/seer/engine"
+import (
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+// AgentAfter replaces the clock by which programs that do not end are ended.
+func AgentAfter(o AgentOptions, after func(time.Duration, func())) AgentOptions {
+	o.after = after
+	return o
+}
 
 // Unguarded switches off, for the controls of attacks, what keeps a replay from running
 // what a stranger's record names.

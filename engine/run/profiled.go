@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seer-engine/seer/engine"
@@ -34,6 +35,8 @@ const (
 	insideModel = "/run/seer/model.sock"
 	// insideModelAddress is where its program finds it: an address of its private loopback.
 	insideModelAddress = "127.0.0.1:8377"
+	// insideServers is where its MCP servers report whether they come up.
+	insideServers = "/run/seer/servers.sock"
 )
 
 // cancelling is how long a program has to end its turn before it gets a signal.
@@ -53,6 +56,11 @@ type profiled struct {
 
 	proxy *meter.Proxy // nil = Seer measures no language model
 	stop  func()       // ends the proxy
+	// outOfTurns ends when the proxy refuses a request for one more turn.
+	outOfTurns context.Context
+
+	watcher *inside.Watcher // nil = no MCP server is watched
+	stopped atomic.Bool     // the run, before the agent ended: its servers end with it
 }
 
 // settle finds what the agent needs of this computer.
@@ -71,7 +79,7 @@ func (a *agentSetup) settle(ctx context.Context, e *engine.Engine, exp *experime
 	}
 	a.secrets, a.servers, a.sources = setup.Secrets, setup.Servers, sources
 	if setup.Profile != nil {
-		a.profiled = &profiled{setup: setup, stop: func() {}}
+		a.profiled = &profiled{setup: setup, stop: func() {}, outOfTurns: context.Background()}
 	}
 	return nil
 }
@@ -92,11 +100,15 @@ func (a *agentSetup) furnish(r *runner, prompt string, servers map[string]sdk.MC
 	if err != nil {
 		return err
 	}
+	watched, err := p.watch(a, r, profileServers(servers))
+	if err != nil {
+		return fmt.Errorf("watch the agent's MCP servers: %w", err)
+	}
 	agent := r.exp.Agent
 	data := profile.Data{
 		Model: agent.Model, ModelURL: address, Upstream: p.setup.Upstream, Token: token, MCPFile: filepath.Join(a.home(), mcpName),
 		Prompt: prompt, PromptFile: a.text(promptName), Workspace: a.workspace, Home: a.home(),
-		MaxTurns: agent.MaxTurns, Tools: agent.Tools, AsRoot: !a.confined() && os.Geteuid() == 0, Servers: profileServers(servers),
+		MaxTurns: agent.MaxTurns, Tools: agent.Tools, AsRoot: !a.confined() && os.Geteuid() == 0, Servers: watched,
 	}
 	rendered, err := p.setup.Profile.Render(data)
 	if err != nil {
@@ -180,9 +192,11 @@ func (p *profiled) openModel(a *agentSetup, r *runner, token string) (address st
 		t := p.proxy.Total()
 		r.report.Send(event.AgentBudgetSpent{Budget: t.Budget, Total: t.Cost})
 	})
+	late, outOfTurns := context.WithCancel(context.Background())
+	p.outOfTurns = late
 	p.proxy, err = meter.New(meter.Config{
 		API: p.setup.Profile.API, Upstream: p.setup.Upstream, Key: p.setup.Key, Header: p.setup.Profile.Header, Token: token,
-		Budget: r.exp.Agent.Budget, Prices: prices,
+		Budget: r.exp.Agent.Budget, Prices: prices, MaxTurns: p.counted(r.exp.Agent), OutOfTurns: outOfTurns,
 		Report: func(m event.ModelRequest) {
 			r.report.Send(m)
 			if p.proxy.Total().Spent {
@@ -212,6 +226,14 @@ func (p *profiled) openModel(a *agentSetup, r *runner, token string) (address st
 	return address, nil
 }
 
+// counted is the limit of the turns that the proxy counts; 0 = none, or the program counts itself.
+func (p *profiled) counted(agent *experiment.Agent) int {
+	if p.setup.Profile.Uses("MaxTurns") {
+		return 0
+	}
+	return agent.MaxTurns
+}
+
 // listen opens what the proxy is reached by: a socket that leads into the agent's own network, or
 // a port where it shares this computer's.
 func (p *profiled) listen(a *agentSetup, r *runner) (net.Listener, string, error) {
@@ -222,17 +244,10 @@ func (p *profiled) listen(a *agentSetup, r *runner) (net.Listener, string, error
 		}
 		return l, "http://" + l.Addr().String(), nil
 	}
-	dir, err := r.engine.RunDirs().Replay() // with a short path
+	l, _, err := a.socket(r, insideModel)
 	if err != nil {
 		return nil, "", err
 	}
-	a.temporary = append(a.temporary, dir)
-	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		return nil, "", err
-	}
-	a.mounts = append(a.mounts, sdk.Mount{Source: socket, Target: insideModel, Writable: true})
 	a.edge = []string{a.seerPath(r.opts.Seer), inside.Command, "--forward", insideModelAddress + "=" + insideModel, "--"}
 	return l, "http://" + insideModelAddress, nil
 }
@@ -273,19 +288,21 @@ func (p *profiled) converse(ctx context.Context, r *runner, run func(ctx context
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(ctx, func() {
+		p.stopped.Store(true)
 		if p.setup.Profile.Driver != driver.ACP {
 			end()
 			return
 		}
-		time.AfterFunc(cancelling, end) // it is asked by the protocol first
+		r.opts.after(cancelling, end) // it is asked by the protocol first
 	})()
+	defer context.AfterFunc(p.outOfTurns, func() { r.opts.after(lingering, end) })() // most programs end by themselves
 	fromAgent, printed := io.Pipe()
 	stdin, toAgent, err := os.Pipe()
 	if err != nil {
 		return 0, err
 	}
 	task := p.task
-	task.Ended = func() { time.AfterFunc(lingering, end) }
+	task.Ended = func() { r.opts.after(lingering, end) }
 	var talking sync.WaitGroup
 	var wrong error
 	talking.Go(func() {
@@ -302,14 +319,27 @@ func (p *profiled) converse(ctx context.Context, r *runner, run func(ctx context
 	case ctx.Err() != nil:
 		code, err = 0, ctx.Err()
 	case living.Err() != nil && errors.Is(err, context.Canceled):
-		code, err = 0, nil // it had ended its turn, and only its program went on
+		code, err = 0, nil // its turn was over, and only its program went on
 	}
+	p.conclude(ctx, r.exp.Agent.MaxTurns)
+	p.missServers(r)
 	r.result.Reason = p.outcome.Reason
 	r.report.Send(event.AgentTurnEnded{Reason: p.outcome.Reason, Error: p.outcome.Error})
-	if code == 0 && p.outcome.Reason == driver.Failed {
+	if code == 0 && (p.outcome.Reason == driver.Failed || p.outcome.Reason == driver.MaxTurnRequests) {
 		code = 1 // some programs end well after they have failed
 	}
 	return code, errors.Join(err, wrong)
+}
+
+// conclude has the limit of turns read the same for all programs: one of which the proxy counts
+// the turns takes the limit for a failure of its model.
+func (p *profiled) conclude(ctx context.Context, limit int) {
+	if p.outOfTurns.Err() != nil && ctx.Err() == nil {
+		p.outcome.Reason = driver.MaxTurnRequests
+	}
+	if p.outcome.Reason == driver.MaxTurnRequests && limit > 0 {
+		p.outcome.Error = fmt.Sprintf("reached max_turns %d", limit)
+	}
 }
 
 // close ends the way to the language model and removes the home.
@@ -318,6 +348,9 @@ func (p *profiled) close(r *runner) {
 		return
 	}
 	p.stop()
+	if p.watcher != nil {
+		p.watcher.Close()
+	}
 	if p.home != "" {
 		_ = r.engine.RunDirs().RemoveAgent(p.home) // after a failure, a later run does
 	}

@@ -56,6 +56,9 @@ type Options struct {
 
 	unguarded bool // of tests: a replay runs whatever the experiment says, modes stay, and hidden names are not searched
 	through   bool // of tests: results are written through links
+	// after calls a function after a while, in a goroutine of its own; nil = [time.AfterFunc]. Tests
+	// need not wait for programs that do not end.
+	after func(time.Duration, func())
 }
 
 // Result is what came of a run.
@@ -126,6 +129,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Grace <= 0 {
 		o.Grace = 10 * time.Second
+	}
+	if o.after == nil {
+		o.after = func(d time.Duration, then func()) { time.AfterFunc(d, then) }
 	}
 	return o
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/agent/inside"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/run"
@@ -23,7 +24,12 @@ import (
 
 var installed testengine.Installation
 
-func TestMain(m *testing.M) { testengine.Main(m, &installed) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == inside.Command { // as the seer program does
+		os.Exit(inside.Main(os.Args[2:]))
+	}
+	testengine.Main(m, &installed)
+}
 
 // setup writes an experiment whose agent runs the script, and an engine that
 // must have no live sandbox at the end.

@@ -88,6 +88,7 @@ var sentences = map[string]string{
 	"agent.turn_ended":    `the agent's turn has ended: {{.Reason}}{{with .Error}}: {{.}}{{end}}`,
 	"agent.model_request": `{{.Model}}: {{.Input}} + {{.Output}} tokens, ${{printf "%.4f" .Cost}}, ${{printf "%.2f" .Total}} in all{{with .Error}}: {{.}}{{end}}`,
 	"agent.budget_spent":  `agent.budget of ${{printf "%.2f" .Budget}} is spent (${{printf "%.4f" .Total}}): the agent gets no more answers of its model`,
+	"agent.server_failed": `the MCP server {{.Server}} of the agent does not work: {{.Problem}}`,
 
 	"agent.unconfined":     `{{.Message}}`,
 	"agent.command":        `the agent's command is {{range $i, $word := .Command}}{{if $i}} {{end}}{{quoted $word}}{{end}}`,
