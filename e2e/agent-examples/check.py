@@ -78,14 +78,18 @@ def checkpoints() -> None:
 
 
 def mcp() -> None:
-    answers = [json.loads(entry["text"]) for entry in told if entry.get("tool", "").endswith("similarity")]
-    near, far, later = [answer["result"] for answer in answers[-3:]]
+    def answers(tool: str) -> List[Any]:
+        return [json.loads(entry["text"].rpartition("\n[call:")[0]) for entry in told if entry.get("tool", "").endswith(tool)]
+
+    near, far, later = answers("similarity")[-3:]
     expect(near > 0.9 and far < 0.5 and later < near, f"similarities: {near}, {far}, {later}")
-    cached = [json.loads(entry["text"])["cache"] for entry in told if entry.get("tool", "").endswith("list_cache")]
-    expect(len(cached[-1]) == 3, f"the cache is {cached[-1]}")
-    shapes = {tuple(json.loads(e["text"])["shape"]) for e in told if e.get("tool", "").endswith("get_activations")}
+    cached = answers("list_cache")[-1]["cache"]
+    expect(len(cached) == 3, f"the cache is {cached}")
+    shapes = {tuple(answer["shape"]) for answer in answers("get_activations")}
     expect(shapes == {(24,)}, f"shapes: {shapes}")
     expect(run["calls"] == 10, "calls")
+    cited = set(re.findall('class="cite" href="#(call-[^"]+)"', page))
+    expect(len(cited) == 2 and all(f'id="{call}"' in page for call in cited), f"the page links the calls {cited}")
 
 
 expect(run["state"] == "finished" and run["exit_code"] == 0, "the run has not finished")

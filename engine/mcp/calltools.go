@@ -59,7 +59,7 @@ func (s *server) onCall(name string, f func(context.Context, *mcp.CallToolReques
 // is not giving up the call.
 func (s *server) waitForOther(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
 	if task.Wait(ctx, req, j.tool.fn.Name, j, j.Done(), clients.WaitOf(req.Session, s.opts.Wait)) {
-		return clients.Fit(s.result(ctx, j), req.Session)
+		return answer(ctx, s, j, req.Session)
 	}
 	return s.handOver(ctx, req, j)
 }

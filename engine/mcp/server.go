@@ -11,6 +11,7 @@ package mcp
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +46,9 @@ type Options struct {
 	Logger      hclog.Logger  // nil = discard; must not write to the transport's stream
 	Wait        time.Duration // after which a call is handed over; 0 = as the client's name says
 	HandleAbove int64         // bytes of a result that stays in the sandbox; 0 = DefaultHandleAbove
+	// CallIDs ends each result with [call:ID], by which an agent cites the call in its report, and
+	// puts the ID under [MetaCall]. Clients whose model sees structured content only get none.
+	CallIDs bool
 
 	raw bool // for tests of attacks: texts are shown as they are
 }
@@ -131,10 +135,14 @@ func (s *server) close() {
 }
 
 func (s *server) start(face sdk.Interface) {
+	instructions := face.Doc
+	if s.opts.CallIDs {
+		instructions = strings.TrimSpace(instructions + "\n\n" + citing)
+	}
 	s.mcp = mcp.NewServer(
 		serve.Implementation(s.link.service(), s.opts.Version),
 		&mcp.ServerOptions{
-			Instructions:       face.Doc,
+			Instructions:       instructions,
 			CompletionHandler:  s.complete,
 			SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
@@ -146,6 +154,9 @@ func (s *server) start(face sdk.Interface) {
 			},
 		})
 	s.mcp.AddReceivingMiddleware(s.refreshBeforeList)
+	if s.opts.CallIDs {
+		s.mcp.AddReceivingMiddleware(withoutOutputs)
+	}
 	if !s.opts.raw {
 		s.mcp.AddReceivingMiddleware(serve.Readable)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/internal/clients"
 	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/mcp/internal/task"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -19,7 +18,7 @@ import (
 func (s *server) waitForResult(ctx context.Context, req *mcp.CallToolRequest, j *job, wait time.Duration) *mcp.CallToolResult {
 	switch {
 	case task.Wait(ctx, req, j.tool.fn.Name, j, j.Done(), wait):
-		return clients.Fit(s.result(ctx, j), req.Session)
+		return answer(ctx, s, j, req.Session)
 	case ctx.Err() == nil:
 		return s.handOver(ctx, req, j)
 	}
@@ -38,7 +37,7 @@ func (s *server) handOver(ctx context.Context, req *mcp.CallToolRequest, j *job)
 	defer stop()
 	err := j.pending.Detach(short)
 	if j.Ended() {
-		return clients.Fit(s.result(ctx, j), req.Session)
+		return answer(ctx, s, j, req.Session)
 	}
 	p := j.progress()
 	p.Next = fmt.Sprintf("Use the tool %s with {\"call\": %q} to wait for its result, or %s to end it.", callResultTool, p.Call, callCancelTool)

@@ -1,7 +1,10 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"slices"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/surface"
@@ -31,6 +34,30 @@ func (g *gathered) add(service string, w surface.Written) error {
 	}
 	g.tell(w.Prompt)
 	return nil
+}
+
+// cite has the servers of functions show the agent the ID of each call, for citations. isSeer
+// reports whether a command is this seer program: another one may not know the flag.
+func cite(servers map[string]sdk.MCPServer, isSeer func(command string) bool) {
+	for name, s := range servers {
+		if len(s.Args) > 0 && s.Args[0] == "mcp" && slices.Contains(s.Args, "--connection") && isSeer(s.Command) {
+			s.Args = append(slices.Clone(s.Args), "--call-ids")
+			servers[name] = s
+		}
+	}
+}
+
+// isSeer reports whether a command of the agent is the seer program, which is at a path of this
+// computer.
+func (a *agentSetup) isSeer(seer string) func(command string) bool {
+	own, err := os.Stat(seer)
+	return func(command string) bool {
+		if a.confined() && command == insideSeer {
+			return true
+		}
+		there, missing := os.Stat(command)
+		return errors.Join(err, missing) == nil && os.SameFile(there, own)
+	}
 }
 
 // tell adds to the prompt.

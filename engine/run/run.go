@@ -307,6 +307,7 @@ func (r *runner) fill(ctx context.Context) error {
 			return err
 		}
 	}
+	cite(all.servers, r.agent.isSeer(r.opts.Seer))
 	if err := r.texts(ctx, all.prompt, all.servers); err != nil {
 		return err
 	}

@@ -77,6 +77,7 @@ func (w *ways) fill(ctx context.Context, o AgentOptions) error {
 		}
 	}
 	servers := w.servers()
+	cite(servers, a.isSeer(r.opts.Seer))
 	prompt := o.Agent.Text()
 	return errors.Join(
 		w.give(mcpName, profile.MCPFile(profileServers(servers))), w.give(promptName, prompt+"\n"), r.keepPrompt(prompt),

@@ -66,6 +66,7 @@ Without that flag, Seer makes a token for this run and shows it on stderr.`,
 	f.StringVar(&m.files, "files", "", "with --shell, let tools copy files to and from `DIR` of this computer")
 	f.DurationVar(&m.wait, "wait", 0, "answer after this long if a tool has not finished, and let its call continue\n(default: the known limit of the client, otherwise 45s)")
 	f.Int64Var(&m.handleAbove, "handle-above", mcp.DefaultHandleAbove, "keep results above this size in `BYTES` in the sandbox")
+	f.BoolVar(&m.callIDs, "call-ids", false, "with --connection, end each result with [call:ID], by which an agent cites the call")
 	f.StringVar(&m.http, "http", "", "serve HTTP at `ADDRESS`, such as 127.0.0.1:8080")
 	f.StringVar(&m.tokenFile, "http-token-file", "", "`FILE` with the token that clients send; created if it does not exist")
 	f.BoolVar(&m.public, "http-public", false, "allow an address beyond this machine; put a proxy with TLS before it")
@@ -99,6 +100,7 @@ type mcpCommand struct {
 	files       string
 	wait        time.Duration
 	handleAbove int64
+	callIDs     bool
 
 	http, tokenFile string
 	public          bool
@@ -111,6 +113,8 @@ func (m *mcpCommand) check() error {
 		return cli.Usagef("--out and --session go with --notebook")
 	case m.shell == "" && m.files != "":
 		return cli.Usagef("--files goes with --shell")
+	case m.connection == "" && m.callIDs:
+		return cli.Usagef("--call-ids goes with --connection")
 	case m.wait < 0 || m.wait > 0 && m.wait < time.Second:
 		return cli.Usagef("--wait %s is too short; a second is the least", m.wait)
 	case m.handleAbove <= 0:
@@ -135,7 +139,7 @@ func (m *mcpCommand) run(ctx context.Context) error {
 	if _, err := client.ReadConnection(m.connection); err != nil {
 		return cli.ConnectionError(err)
 	}
-	o := mcp.Options{Version: m.app.Version(), Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}
+	o := mcp.Options{Version: m.app.Version(), Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove, CallIDs: m.callIDs}
 	if m.http != "" {
 		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) {
 			return mcp.Handler(ctx, mcp.FromFile(m.connection), g, o)

@@ -16,17 +16,19 @@ const DefaultWait = 45 * time.Second
 
 // Habits are what is known of a client.
 type Habits struct {
-	Name   string        // what the name begins with that it gives itself
-	Wait   time.Duration // how long it waits for a tool by default, with a margin
-	Strict bool          // it shows nothing but structuredContent where there is some: no images
-	Text   int           // so much text of an answer is certain to reach its model; 0 = not known to be cut
+	Name string        // what the name begins with that it gives itself
+	Wait time.Duration // how long it waits for a tool by default, with a margin
+	// Structured: its model sees structuredContent, and no text, where there is some.
+	Structured bool
+	Strict     bool // and no image either
+	Text       int  // so much text of an answer is certain to reach its model; 0 = not known to be cut
 }
 
 // clients are those whose habits differ from what the SDKs do. See docs/mcp.md.
 func clients() []Habits {
 	return []Habits{
-		{Name: "codex", Wait: 45 * time.Second, Strict: true, Text: 8 << 10}, // of a model that it does not know it cuts the middle out,
-		{Name: "claude-code", Wait: 4 * time.Minute},
+		{Name: "codex", Wait: 45 * time.Second, Structured: true, Strict: true, Text: 8 << 10}, // of a model that it does not know it cuts the middle out,
+		{Name: "claude-code", Wait: 4 * time.Minute, Structured: true},
 		{Name: "gemini-cli", Wait: 4 * time.Minute},
 		{Name: "opencode", Wait: 20 * time.Second},
 	}
