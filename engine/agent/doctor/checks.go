@@ -38,7 +38,7 @@ func (p *patient) try(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case !watchable():
+	case p.unwatched != nil:
 		p.add(Processes, Skipped, "processes cannot be told on this system", "")
 	case len(p.left) > 0:
 		p.add(Processes, Failed, "it left "+strings.Join(p.left, ", ")+", which the doctor has killed",
@@ -102,7 +102,7 @@ func (p *patient) judgeTools(t *trial) {
 		}
 	}
 	if name == "" {
-		p.add(Servers, Failed, fmt.Sprintf("its %d requests offer the model no tool of the MCP server", len(t.requests)),
+		p.add(Servers, Failed, fmt.Sprintf("its %d requests offer the model no tool of the MCP server%s", len(t.requests), t.broken),
 			"have its profile hand the servers over, by .MCPFile or .Servers, and wait until they have started")
 		return
 	}

@@ -164,6 +164,8 @@ type patient struct {
 	report  Report
 	profile *profile.Profile
 	left    []string // processes that runs have left
+	// unwatched is why processes that are left cannot be found on this system; nil = they can.
+	unwatched error
 }
 
 func (p *patient) examine(ctx context.Context) error {

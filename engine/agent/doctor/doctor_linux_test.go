@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 			doctor.Failure: "failed: it ended with exit code 0, although its model refused",
 		}},
 		{name: "toolless", faults: "toolless", state: doctor.Failed, want: map[string]string{
-			doctor.Servers: "failed: its 1 requests offer the model no tool", doctor.Tools: untried, doctor.Handles: untried, doctor.LongCall: untried,
+			doctor.Servers: "failed: its 1 requests offer the model no tool of the MCP server: the agent's program has not started it", doctor.Tools: untried, doctor.Handles: untried, doctor.LongCall: untried,
 		}},
 		{name: "denied", faults: "denied,mute", state: doctor.Failed, want: map[string]string{
 			doctor.Tools: `did not reach its function: it answered "The user has denied this tool."`, doctor.Handles: untried, doctor.LongCall: untried,

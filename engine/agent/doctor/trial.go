@@ -61,6 +61,7 @@ type trial struct {
 	ended     *event.AgentTurnEnded
 	endedAt   time.Time
 	confined  string // isolation
+	broken    string // what is wrong with the MCP server, behind what led there; empty = nothing
 
 	requests []mockmodel.Exchange // of the whole run
 	result   run.Result
@@ -186,6 +187,8 @@ func (t *trial) event(e event.Event) {
 		t.confined = d.Isolation
 	case event.AgentProgram:
 		t.running = e.Time
+	case event.AgentServerFailed:
+		t.broken = ": " + cut(d.Problem)
 	case event.AgentErrorOutput:
 		if strings.TrimSpace(d.Line) != "" {
 			t.stderr = append(t.stderr, d.Line)

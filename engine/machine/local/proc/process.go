@@ -1,8 +1,11 @@
-// Package proc finds the processes of the machines of this computer and ends them. It tells
-// a process apart from a later one that was given the same number.
+// Package proc finds processes of this computer, such as those of its machines, and ends them. It
+// tells a process apart from a later one that was given the same number.
 package proc
 
-import "os"
+import (
+	"os"
+	"strings"
+)
 
 // Process is one run of a process.
 type Process struct {
@@ -52,6 +55,18 @@ func GateCookie(key string) string { return "SEER_GATE_OF=" + key }
 // run inside without isolation.
 func Carriers(cookie string) ([]Process, error) {
 	return scan(func(pid int, _ map[int]int) bool { return pid != os.Getpid() && Carries(pid, cookie) })
+}
+
+// WorkingIn finds all living processes whose working folder is dir or below it, except this one. The
+// error is [errors.ErrUnsupported] where the system does not tell.
+func WorkingIn(dir string) ([]Process, error) {
+	if _, err := workingFolder(os.Getpid()); err != nil {
+		return nil, err
+	}
+	return scan(func(pid int, _ map[int]int) bool {
+		folder, err := workingFolder(pid)
+		return err == nil && pid != os.Getpid() && (folder == dir || strings.HasPrefix(folder, dir+"/"))
+	})
 }
 
 // Below finds all living descendants of the process.

@@ -48,6 +48,17 @@ func Carries(pid int, cookie string) bool {
 	return false
 }
 
+// Name is the short name of a process's program; empty = it has gone.
+func Name(pid int) string {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(k.Proc.P_comm[:])
+}
+
+func workingFolder(int) (string, error) { return "", errors.ErrUnsupported }
+
 func scan(keep func(pid int, parents map[int]int) bool) ([]Process, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Geteuid())
 	if err != nil {

@@ -88,6 +88,14 @@ func Carries(pid int, cookie string) bool {
 	return false
 }
 
+// Name is the short name of a process's program; empty = it has gone.
+func Name(pid int) string {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.TrimSuffix(string(name), "\n")
+}
+
+func workingFolder(pid int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)) }
+
 func scan(keep func(pid int, parents map[int]int) bool) ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
