@@ -69,6 +69,25 @@ func small() []event.Data {
 	}
 }
 
+// TestMessagesOfTurns: chunks without a messageId are one message only if they are of one kind and
+// one turn.
+func TestMessagesOfTurns(t *testing.T) {
+	const message, thought = "agent_message_chunk", "agent_thought_chunk"
+	for _, between := range []event.Data{
+		text(thought, "t"), event.AgentTurnEnded{Reason: "end_turn"}, event.AgentProgram{Provider: "x"}, update("usage_update", map[string]any{}),
+	} {
+		f, send := create(t, t.TempDir(), "run-1", noon)
+		send(text(message, "a"), event.ModelRequest{Number: 1}, text(message, "b"), between, text(message, "c"))
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		items, err := open(t, f.Path()).Transcript()
+		if err != nil || items[0].Text != "ab" || items[len(items)-1].Text != "c" {
+			t.Errorf("with %T between: %+v, %v", between, items, err)
+		}
+	}
+}
+
 func TestRun(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "runs")
 	f, send := create(t, root, "run-0123456789abcdef", noon)

@@ -19,9 +19,10 @@ const (
 const cutNote = "The transcript is cut here, because it is too long; " + EventsName + " has the rest."
 
 // Transcript is what the agent said and did, in order. Chunks of one message that follow each other
-// are joined, and the updates of a tool call are merged into it. Lines and blobs that cannot be read
-// are left out or noted in their place; see [Run.Events] for the reasons. A transcript of more than
-// 200,000 items or 256 MiB is cut, and its last item says so.
+// are joined: those with one messageId, and without IDs those of one kind in one turn. The updates
+// of a tool call are merged into it. Lines and blobs that cannot be read are left out or noted in
+// their place; see [Run.Events] for the reasons. A transcript of more than 200,000 items or 256 MiB
+// is cut, and its last item says so.
 func (r *Run) Transcript() ([]Item, error) {
 	t := transcriber{left: mostTranscript, most: mostItems, tools: map[string]int{}}
 	err := r.withLog(func(root *os.Root, log io.Reader) error {
@@ -53,6 +54,8 @@ func (t *transcriber) line(line []byte) bool {
 		t.update(h, line)
 	case "agent.turn_ended":
 		t.turn(h, line)
+	case "agent.program": // it begins a turn
+		t.flush()
 	}
 	if t.left > 0 && len(t.items) < t.most {
 		return true
@@ -91,7 +94,10 @@ func (t *transcriber) update(h header, line []byte) {
 		t.tool(h, u, kind == "tool_call")
 	case "plan":
 		t.add(h, Item{Kind: ItemPlan, Plan: planOf(u)})
-	case "usage_update": // the meter knows better
+	case "usage_update": // the meter knows better; it comes with the end of a turn
+		if t.id == "" {
+			t.flush()
+		}
 	case "unknown":
 		t.left -= int64(len(native))
 		t.add(h, Item{Kind: ItemOther, Text: native})
