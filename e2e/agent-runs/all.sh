@@ -1,17 +1,25 @@
-# all.sh AGENT: the runs of one agent, in a network namespace of its own.
+# all.sh AGENT [slow]: the runs of one agent, or its slow one, in a network namespace of its own.
 set -euo pipefail
 agent=$1
 ip link set lo up
 export PATH=$TOOLS/node_modules/.bin:$PATH
 export ANTHROPIC_API_KEY=real-key-of-the-user OPENAI_API_KEY=real-key-of-the-user GEMINI_API_KEY=real-key-of-the-user
-mkdir -p "$HOME/.config/seer"
-echo 'prices: {scripted: {input: 1, output: 2}}' >"$HOME/.config/seer/prices.yaml"
+case $agent in claude) shell=Bash ;; gemini) shell=run_shell_command ;; opencode) shell=bash ;; codex) shell= ;; esac # codex takes no list of tools
 
 experiment() { # experiment KIND URL REST
+  local limits=
+  case $1 in
+  library) limits=${shell:+, tools: [$shell]} ;;
+  slow)
+    limits=", max_turns: 2, mcp_servers: {slow: {command: python3, args: [$TOP/e2e/agent-runs/slow.py]}"
+    if [ "$agent" != codex ]; then limits+=", docs: {command: /bin/false}"; fi # codex does not begin without it
+    limits+="}"
+    ;;
+  esac
   cat <<Y
 name: $agent-$1
 sandbox: {network: none, timeout: 40m$3}
-agent: {provider: $agent, model: scripted, base_url: "$2", budget: 5, timeout: 20m, prompt: Go.}
+agent: {provider: $agent, model: scripted, base_url: "$2", budget: 5, timeout: 20m, prompt: Go.$limits}
 Y
 }
 # one KIND SCRIPT REST: a run, and what it has left.
@@ -24,13 +32,15 @@ one() {
   { experiment "$kind" "$(cat "$agent-$kind.url")" "$3" && cat; } >"$agent-$kind/seer.yaml"
   "$SEER" run --yes "$agent-$kind/seer.yaml" >"$agent-$kind.out" 2>"$agent-$kind.err" </dev/null &
   local run=$!
-  if [ "$kind" = interrupted ]; then
+  case $kind in
+  interrupted | killed)
     until grep -q '"request"' "$agent-$kind.jsonl" 2>/dev/null; do kill -0 $run || break; sleep 0.1; done
-    kill -INT $run
-  fi
+    if [ "$kind" = killed ]; then kill -KILL $run; else kill -INT $run; fi
+    ;;
+  esac
   wait $run || status=$?
   kill $model
-  case $kind in interrupted) wanted=130 ;; crash) wanted=11 ;; *) wanted=0 ;; esac
+  case $kind in interrupted) wanted=130 ;; killed) wanted=137 ;; crash | slow) wanted=11 ;; *) wanted=0 ;; esac
   if [ $status -ne $wanted ]; then
     tail -n 30 "$agent-$kind.out" "$agent-$kind.err" >&2
     echo "$agent, $kind: exit code $status, and not $wanted" >&2
@@ -39,9 +49,13 @@ one() {
   "$SEER" runs show "$agent-$kind/runs/latest" --json >"$agent-$kind.json"
   "$SEER" runs export "$agent-$kind/runs/latest" --html -o "$agent-$kind.html"
   "$SEER" runs export "$agent-$kind/runs/latest" --inspect -o "$agent-$kind.eval"
-  "$INSPECT" -B "$TOP/e2e/agent-runs/check.py" "$agent" "$kind" "$agent-$kind.json" "$agent-$kind.eval" "$agent-$kind.html"
+  "$INSPECT" -B "$TOP/e2e/agent-runs/check.py" "$agent" "$kind" "$agent-$kind.json" "$agent-$kind.eval" "$agent-$kind.html" "$agent-$kind.jsonl"
 }
 scripts=$TOP/e2e/agent-runs
+if [ "${2:-}" = slow ]; then
+  one slow "$scripts/slow.yaml" "" </dev/null
+  exit
+fi
 one library "$scripts/library.yaml" "" <<Y
 serve: [{file: tools.py}]
 workspace: {files: [ask.py]}
@@ -55,8 +69,11 @@ Y
 one interrupted "$scripts/hang.yaml" "" <<Y
 serve: [{file: tools.py}]
 Y
+one killed "$scripts/hang.yaml" "" <<Y
+serve: [{file: tools.py}]
+Y
+"$SEER" down -q "$(grep -o '"sandbox": *"[^"]*"' "$agent-killed.json" | cut -d '"' -f 4)" # or its lease would end it
 one crash "$scripts/crash.yaml" "" <<Y
 serve: [{file: tools.py}]
 workspace: {files: [kill.py]}
 Y
-[ "$("$SEER" ls --json)" = "[]" ]

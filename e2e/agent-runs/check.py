@@ -1,15 +1,15 @@
-"""What a run has left. usage: check.py AGENT KIND RUN.json EVAL PAGE"""
+"""What a run has left. usage: check.py AGENT KIND RUN.json EVAL PAGE REQUESTS.jsonl"""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List, Set
 
 from inspect_ai.log import read_eval_log
 
-agent, kind, summary, log, page = sys.argv[1], sys.argv[2], *sys.argv[3:]
+agent, kind, summary, log, page, requests = sys.argv[1:]
 run: Dict[str, Any] = json.loads(Path(summary).read_text(encoding="utf-8"))
 run = run.get("run", run)
 
@@ -23,8 +23,18 @@ def expect(field: str, wanted: Any) -> None:
         fail(f"{field} is {run.get(field)!r} and not {wanted!r}")
 
 
+def own_tools() -> Set[str]:
+    """The tools that the program has offered its model."""
+    found: Set[str] = set()
+    for line in Path(requests).read_text(encoding="utf-8").splitlines():
+        for tool in json.loads(line)["request"].get("tools") or []:
+            parts: List[Dict[str, Any]] = tool.get("functionDeclarations") or [tool.get("function") or tool]
+            found.update(part["name"] for part in parts)
+    return found
+
+
 expect("provider", agent)
-expect("state", {"interrupted": "stopped", "crash": "failed"}.get(kind, "finished"))
+expect("state", {"interrupted": "stopped", "killed": "interrupted", "crash": "failed", "slow": "failed"}.get(kind, "finished"))
 if kind in ("library", "mcp", "notebook"):
     expect("exit_code", 0)
 if kind == "crash" and not run.get("exit_code"):
@@ -36,8 +46,16 @@ if kind == "library":
     answer = Path(run["folder"], "outputs", "answer é.txt").read_text(encoding="utf-8")
     if answer != "5":
         fail(f"the answer is {answer!r}")
-if kind == "mcp" and run["calls"] < 7:
-    fail("calls are missing")
+if kind == "mcp":
+    if run["calls"] < 7:
+        fail("calls are missing")
+    call = json.loads(Path(run["folder"], "record", "calls.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    if "[call:%s]" % call["id"] not in Path(requests).read_text(encoding="utf-8"):
+        fail("the model has not seen the ID of a call")
+if kind == "library" and agent != "codex":
+    offered = own_tools()
+    if len(offered) != 1:
+        fail(f"the tools are not limited: {offered}")
 events = [json.loads(line) for line in Path(run["folder"], "events.jsonl").read_text(encoding="utf-8").splitlines()]
 text = json.dumps(events)
 if "real-key" in text:
@@ -47,8 +65,15 @@ if [e["seq"] for e in events] != list(range(1, len(events) + 1)):
 kinds = {e["data"]["update"]["sessionUpdate"] for e in events if e["type"] == "agent.update"}
 if kind in ("library", "mcp") and not {"agent_message_chunk", "tool_call", "tool_call_update"} <= kinds:
     fail(f"the updates are {kinds}")
+if kind == "slow":
+    ended = [e["data"] for e in events if e["type"] == "agent.turn_ended"]
+    if ended != [{"reason": "max_turn_requests", "error": "reached max_turns 2"}] or "waited 75 s" not in text:
+        fail(f"it has ended with {ended}")
+    broken = [e["data"]["server"] for e in events if e["type"] == "agent.server_failed"]
+    if broken != ([] if agent == "codex" else ["docs"]):
+        fail(f"these servers are said to fail: {broken}")
 status = read_eval_log(log).status
-if status != {"interrupted": "cancelled", "crash": "error"}.get(kind, "success"):
+if status != {"interrupted": "cancelled", "killed": "error", "crash": "error", "slow": "error"}.get(kind, "success"):
     fail(f"the status in Inspect is {status}")
 html = Path(page).read_text(encoding="utf-8")
 if "</html>" not in html or kind == "library" and "The answer is 5." not in html:
