@@ -25,14 +25,14 @@ from measure import Row
 
 GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "hub", "kept", "python", "agents"]
 STAGED = {"ready": ready.measure, "clouds": clouds.measure}  # these also tell where the time goes
-NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure, "hub": hub.measure}
+NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure, "hub": hub.measure, "agents": agents.measure}
 TITLES = {
     "start": "Commands that start nothing", "ready": "From nothing to the first result", "calls": "A call of 1 KiB",
     "values": "Values, streams and many clients",
     "plugins": "Plugins", "commands": "Commands and files", "sessions": "Sessions and snapshots", "clouds": "Clouds, on their fakes",
     "models": "Downloads of models", "hub": "Downloads from the Hub, against its other clients",
     "kept": "Models that are on this computer", "python": "The Python package",
-    "agents": "Agents and their language models",
+    "agents": "Agents",
 }
 
 
@@ -52,7 +52,7 @@ def main() -> None:
             elif name in STAGED:
                 groups[title], stages[title] = STAGED[name](lab)
             else:
-                groups[title] = {"start": start, "calls": calls, "commands": commands, "models": models, "kept": kept, "python": pythonapi, "agents": agents}[name].measure(lab)
+                groups[title] = {"start": start, "calls": calls, "commands": commands, "models": models, "kept": kept, "python": pythonapi}[name].measure(lab)
             print("bench: %s measured in %.0f s" % (name, time.monotonic() - begin), file=sys.stderr)
         figures = report.text(lab, groups, stages, notes)
         print(figures)

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Tuple
 from lab import Lab
 from mcpclient import Tools
 from measure import Row, rounds
+from memory import share
 
 FOUND = Tuple[List[Row], List[str]]
 FLOW = 512 << 20  # bytes through a port
@@ -157,15 +158,12 @@ def crowd(lab: Lab) -> FOUND:
 
 def memory(lab: Lab) -> Dict[str, int]:
     """The proportional share of memory of all processes that see the lab's folders through mounts, and their number."""
-    total = count = 0
+    found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         place = Path("/proc", pid)
         try:
-            if str(lab.root) not in (place / "mountinfo").read_text() or b"SEER_MACHINE=" not in (place / "environ").read_bytes():
-                continue
-            lines = (place / "smaps_rollup").read_text().splitlines()
+            if str(lab.root) in (place / "mountinfo").read_text() and b"SEER_MACHINE=" in (place / "environ").read_bytes():
+                found.append(int(pid))
         except OSError:  # it has ended
             continue
-        total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
-        count += 1
-    return {"bytes": total, "processes": count}
+    return {"bytes": share(found), "processes": len(found)}

@@ -27,9 +27,10 @@ type request struct {
 	Cloud     string   `json:"cloud"`     // start, observe, describe, ready: modal, runpod or page
 	Native    bool     `json:"native"`    // observe: without Wasm
 	Service   string   `json:"service"`   // call
-	Direct    bool     `json:"direct"`    // call, fetch, download, ask
-	Count     int      `json:"count"`     // where samples are answered: how many in a row; fetch: bytes
-	File      string   `json:"file"`      // ready, cell: the experiment; hold: the layer; put: what is sent; kept, question: the model; digest: its folder; pooled, instantiate, instances: the plugin folder
+	Direct    bool     `json:"direct"`    // call, fetch, download, ask, hear
+	Driver    string   `json:"driver"`    // hear
+	Count     int      `json:"count"`     // where samples are answered: how many in a row; fetch: bytes; recorded: messages
+	File      string   `json:"file"`      // ready, cell: the experiment; hold: the layer; put: what is sent; hear: what the program prints; kept, question: the model; digest: its folder; pooled, instantiate, instances: the plugin folder
 	Interface string   `json:"interface"` // ready, machine, native: the file, or its description
 	Sandbox   string   `json:"sandbox"`   // exec, call, fetch
 	Port      int      `json:"port"`      // fetch
@@ -78,8 +79,11 @@ func serve(ctx context.Context) error {
 	if len(os.Args) == 6 && os.Args[1] == "move" {
 		return move(ctx, os.Args[2], os.Args[3], os.Args[4], os.Args[5])
 	}
+	if len(os.Args) == 3 && os.Args[1] == "say" {
+		return say(os.Args[2])
+	}
 	if len(os.Args) != 4 {
-		return errors.New("usage: helper RUNTIME-DIR PLUGIN-DIR PYTHON, or helper move URL BYTES SHA256 FOLDER")
+		return errors.New("usage: helper RUNTIME-DIR PLUGIN-DIR PYTHON, helper move URL BYTES SHA256 FOLDER, or helper say FILE")
 	}
 	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, callers: map[string]caller{}, echoes: map[string]sdk.Exposer{}, clouds: map[string]*cloud{}}
 	defer h.close(ctx)
@@ -94,6 +98,7 @@ func serve(ctx context.Context) error {
 		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
 		"publish": h.publish, "download": func(ctx context.Context, r request) (any, error) { return h.weights.download(ctx, r) }, "models": h.models,
 		"hub": kept.hub, "kept": kept.kept, "question": kept.question, "digest": kept.digest, "ask": model.ask,
+		"hear": hear, "recorded": recorded,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	in.Buffer(nil, 16<<20)
