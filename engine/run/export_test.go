@@ -6,6 +6,9 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
+// OfSystem is for its test.
+var OfSystem = ofSystem
+
 // AgentAfter replaces the clock by which programs that do not end are ended.
 func AgentAfter(o AgentOptions, after func(time.Duration, func())) AgentOptions {
 	o.after = after

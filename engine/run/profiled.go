@@ -139,12 +139,21 @@ func (a *agentSetup) addServers(all *gathered) {
 	for name, s := range a.servers {
 		a.show(s.Program)
 		for _, word := range absolute(s.Argv) {
-			if _, err := os.Stat(word); err == nil && a.confined() {
+			if _, err := os.Stat(word); err == nil && a.confined() && !ofSystem(word) {
 				a.mounts = append(a.mounts, sdk.Mount{Source: word, Target: word})
 			}
 		}
 		all.servers[name] = sdk.MCPServer{Command: s.Argv[0], Args: s.Argv[1:], Env: s.Env}
 	}
+}
+
+// ofSystem reports whether a confined agent sees a file with the system anyway. In gVisor nothing
+// can be put into /bin, which is a link there.
+func ofSystem(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	top, err := filepath.EvalSymlinks("/" + first) // /bin is /usr/bin
+	dir, err2 := filepath.EvalSymlinks(filepath.Dir(path))
+	return errors.Join(err, err2) == nil && within("/usr", top) && within("/usr", dir)
 }
 
 // show makes a program visible for the agent.

@@ -171,3 +171,24 @@ func TestAgentThatIsDeaf(t *testing.T) {
 		t.Errorf("it had %s to end its turn", d)
 	}
 }
+
+// TestFilesOfTheSystem: these are there in each confinement, and nothing can be put over links.
+func TestFilesOfTheSystem(t *testing.T) {
+	mine := t.TempDir()
+	for _, name := range []string{"bin", "sh"} {
+		if err := os.Symlink(map[string]string{"bin": "/usr/bin", "sh": "/usr/bin/sh"}[name], filepath.Join(mine, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	system, err := filepath.EvalSymlinks("/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"/usr/bin/sh": true, "/bin/sh": system == "/usr/bin", mine + "/sh": false, mine + "/bin/sh": false, "/no/such": false, "/etc/passwd": false,
+	} {
+		if got := run.OfSystem(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}

@@ -173,8 +173,8 @@ func (w *ways) showFolder(dir string) error {
 // show makes a file, program or folder of this computer visible at its own place.
 func (w *ways) show(path string) error {
 	info, err := os.Stat(path)
-	if err != nil || within(w.runner.exp.Workspace.Dir, path) {
-		return nil // a name, not a file; or shown with the folder
+	if err != nil || within(w.runner.exp.Workspace.Dir, path) || ofSystem(path) {
+		return nil // a name, not a file; or shown with the folder or the system
 	}
 	if info.Mode().IsRegular() && strings.HasSuffix(path, ".json") {
 		return w.lead(path, true)
