@@ -1,4 +1,4 @@
-// Package agent settles, before anything is rented, what an agent's program is, where its
+// Package agent finds out, before anything is rented, what an agent's program is, where its
 // language model is, and whose keys it needs.
 package agent
 
@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/agent/driver"
+	"github.com/seer-engine/seer/engine/agent/meter"
 	"github.com/seer-engine/seer/engine/agent/profile"
 	"github.com/seer-engine/seer/engine/agent/program"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -23,7 +24,7 @@ import (
 // beside the experiment.
 type Lookup func(name string) (value, from string, ok bool)
 
-// Sources are what an agent is settled from.
+// Sources are where Resolve looks.
 type Sources struct {
 	Lookup   Lookup
 	Getenv   func(string) string // the environment alone
@@ -37,6 +38,7 @@ type Setup struct {
 	Program  program.Program  // of a profile
 	Argv     []string         // the program, without the arguments of the profile
 	Upstream string           // base URL of the language model; empty = Seer measures none
+	Prices   *meter.Prices    // of language models; nil without Upstream
 	Key      string           // for Upstream; empty = none
 	Secrets  map[string]string
 	Servers  map[string]Server // of MCP, those of the experiment
@@ -56,8 +58,8 @@ type Problem struct {
 	Hint    string // what to do
 }
 
-// Settle finds everything that the agent needs of this computer, or all problems at once.
-func (s Sources) Settle(ctx context.Context, a *experiment.Agent) (Setup, []Problem) {
+// Resolve finds everything that the agent needs of this computer, or all problems at once.
+func (s Sources) Resolve(ctx context.Context, a *experiment.Agent) (Setup, []Problem) {
 	setup := Setup{Argv: a.Command}
 	var found []Problem
 	setup.Secrets, found = s.secrets(a)
@@ -75,9 +77,8 @@ func (s Sources) Settle(ctx context.Context, a *experiment.Agent) (Setup, []Prob
 	if problem := s.program(ctx, a, &setup); problem != nil {
 		found = append(found, *problem)
 	}
-	if problem := s.model(a, &setup); problem != nil {
-		found = append(found, *problem)
-	}
+	found = append(found, s.model(a, &setup)...)
+	found = append(found, reserved(p, a)...)
 	return setup, append(found, unused(p, a)...)
 }
 
@@ -135,7 +136,7 @@ func (s Sources) profile(a *experiment.Agent) (*profile.Profile, *Problem) {
 		}
 		p, err := profile.Load(name, s.Profiles...)
 		if err != nil {
-			return nil, &Problem{"agent.provider", err.Error(), "mend the profile"}
+			return nil, &Problem{"agent.provider", err.Error(), "correct the profile"}
 		}
 		return p, nil
 	}
@@ -144,7 +145,7 @@ func (s Sources) profile(a *experiment.Agent) (*profile.Profile, *Problem) {
 	if near := spelling.Nearest(a.Provider, known); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
-	return nil, &Problem{"agent.provider", fmt.Sprintf("there is no agent `%s`", a.Provider), hint}
+	return nil, &Problem{"agent.provider", fmt.Sprintf("unknown provider `%s`", a.Provider), hint}
 }
 
 // program finds the program: that of the profile, or the command in its place.
@@ -199,7 +200,8 @@ func (s Sources) Key(p *profile.Profile) (name, value, from string) {
 	return "", "", ""
 }
 
-func (s Sources) model(a *experiment.Agent, setup *Setup) *Problem {
+// model finds the language model, the user's key for it, and its price.
+func (s Sources) model(a *experiment.Agent, setup *Setup) (found []Problem) {
 	p := setup.Profile
 	if p.API == "" {
 		return nil
@@ -207,14 +209,42 @@ func (s Sources) model(a *experiment.Agent, setup *Setup) *Problem {
 	setup.Upstream = s.Upstream(a, p)
 	u, err := url.Parse(setup.Upstream)
 	if setup.Upstream == "" || err != nil || u.Host == "" {
-		return &Problem{"agent.base_url", fmt.Sprintf("the address of the language model is not known (%.100q)", setup.Upstream), "name it in agent.base_url"}
+		found = append(found, Problem{"agent.base_url", "the address of the language model is not known", "name it in agent.base_url"})
 	}
 	_, setup.Key, _ = s.Key(p)
 	if setup.Key == "" && setup.Upstream == strings.TrimRight(p.Upstream, "/") && len(p.Keys) > 0 {
-		return &Problem{"agent.provider", fmt.Sprintf("%s has no key for its language model: %s is not set", p.Title, strings.Join(p.Keys, " or ")),
-			"set it in the environment or in .env beside the experiment; a login of a subscription is not used, because the agent would hold it and its cost could not be measured"}
+		found = append(found, Problem{"agent.provider", fmt.Sprintf("%s has no key for its language model: %s is not set", p.Title, strings.Join(p.Keys, " or ")),
+			"set it in the environment or in .env beside the experiment; Seer does not use subscription logins, because the agent would see the login and Seer could not measure its cost"})
 	}
-	return nil
+	if setup.Prices, err = meter.ReadPrices(s.Prices...); err != nil {
+		return append(found, Problem{"agent.provider", err.Error(), "correct the prices"})
+	}
+	if _, known := setup.Prices.Find(a.Model); a.Budget > 0 && a.Model != "" && !known {
+		found = append(found, Problem{"agent.budget", "no price is known for the model `" + a.Model + "`, so the budget could not be kept",
+			strings.TrimSpace("remove the budget, or add the price to " + strings.Join(s.Prices, " or "))})
+	}
+	return found
+}
+
+// reserved finds variables that would lead the agent past Seer's proxy, or show it the user's key.
+func reserved(p *profile.Profile, a *experiment.Agent) (found []Problem) {
+	if p.API == "" {
+		return nil
+	}
+	taken := func(name string) bool {
+		return slices.Contains(p.Keys, name) || name == addresses[p.API] || p.Leads(name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		if taken(name) {
+			found = append(found, Problem{"agent.env." + name, "Seer sets `" + name + "` so that its proxy holds the key and counts the cost", "remove it; agent.base_url names another server"})
+		}
+	}
+	for i, name := range a.Secrets {
+		if taken(name) {
+			found = append(found, Problem{fmt.Sprintf("agent.secrets.%d", i), "`" + name + "` is a key of the language model, which the agent never sees", "remove it; Seer's proxy finds the key by itself"})
+		}
+	}
+	return found
 }
 
 // unused finds fields of the experiment that the profile has no use for.

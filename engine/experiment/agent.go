@@ -54,7 +54,7 @@ func (v *validator) agentProvider(a *Agent) {
 			{"model", a.Model != ""}, {"max_turns", a.MaxTurns > 0}, {"budget", a.Budget > 0}, {"base_url", a.BaseURL != ""}, {"tools", len(a.Tools) > 0},
 		} {
 			if f.set {
-				v.fail("agent."+f.name, "provider command is any program, so Seer cannot tell it this", "put it into the command, or name a provider such as claude")
+				v.fail("agent."+f.name, "not supported with provider command, because Seer does not know the program's interface", "remove it, or name a provider such as claude")
 			}
 		}
 		return
@@ -73,17 +73,35 @@ func (v *validator) agentParts(a *Agent) {
 		v.path(fmt.Sprintf("agent.skills.%d", i), p)
 	}
 	if u, err := url.Parse(a.BaseURL); a.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "") {
-		v.fail("agent.base_url", quote(a.BaseURL)+" is not an address of a server", "write https://host/path, without a key in it")
+		v.fail("agent.base_url", "not an address of a server", "write https://host/path, without a key or a query in it") // it may have a key
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Servers)) {
-		at := "agent.mcp_servers." + name
-		if command, _ := a.Servers[name]["command"].(string); command == "" {
-			v.fail(at, "the server has no command", "for example {command: docs-server, args: [--stdio]}")
+		v.mcpServer("agent.mcp_servers."+name, a.Servers[name])
+	}
+}
+
+// mcpServer checks what an MCP server is started with.
+func (v *validator) mcpServer(at string, server map[string]any) {
+	if server["url"] != nil {
+		v.fail(at, "`url` is not supported, because MCP servers run over standard input and output", "use command, args and env")
+		return
+	}
+	if command, _ := server["command"].(string); command == "" {
+		v.fail(at, "the server has no command", "for example {command: docs-server, args: [--stdio]}")
+	}
+	for _, key := range slices.Sorted(maps.Keys(server)) {
+		value, fits := server[key], true
+		switch key {
+		case "command", "type":
+		case "args":
+			_, fits = value.([]any)
+		case "env":
+			_, fits = value.(map[string]any)
+		default:
+			v.fail(at, "it has "+quote(key)+", which Seer does not pass on", "servers have command, args and env")
 		}
-		for key := range a.Servers[name] {
-			if !slices.Contains([]string{"command", "args", "env", "type"}, key) {
-				v.fail(at, "it has "+quote(key)+", which Seer does not pass on", "servers have command, args and env")
-			}
+		if !fits {
+			v.fail(at, map[string]string{"args": "`args` must be a list of texts", "env": "`env` must map names to texts"}[key], "for example {command: docs-server, args: [--stdio], env: {A: b}}")
 		}
 	}
 }

@@ -116,10 +116,7 @@ func parse(text []byte, abs string, set []string) (*Experiment, Errors) {
 	exp := in.experiment()
 	exp.File, exp.marks, exp.values, exp.shortened = abs, c.marks, values, c.shortened
 	exp.fill(filepath.Dir(abs))
-	found := exp.check()
-	if len(found) == 0 {
-		found = exp.readPrompt()
-	}
+	found := append(exp.check(), exp.readPrompt()...)
 	return exp, append(c.errs, withoutRepeats(found, c.errs)...)
 }
 

@@ -53,7 +53,7 @@ func mistakes() []mistake {
 		{"sandbox: {models: [{name: o/m, hidden: yes}]}", "1: sandbox.models.0.hidden: expected true or false, got the string `yes`", false},
 		{"sandbox: {models: [{name: o/m, nmae: x}]}", "1: sandbox.models.0: unknown key `nmae`; did you mean `name`?", true},
 		{"sandbox: {python_version: 3.10}", "1: sandbox.python_version: expected a string, got the number `3.10`; put it into quotes: \"3.10\"", true},
-		{"sandbox: {secrets: [A B]}", "1: sandbox.secrets.0: `A B` is not the name of a variable; list the names of variables, not their values", false},
+		{"sandbox: {secrets: [A B]}", "1: sandbox.secrets.0: not the name of a variable; list the names of variables, not their values", false},
 		{"sandbox: {secrets: [A, A]}", "1: sandbox.secrets.1: `A` is listed twice; keep one of them", false},
 		{"sandbox: {secrets: [A], env: {A: x}}", "1: sandbox.secrets.0: `A` is in env as well; keep one of them", false},
 		{"sandbox: {env: {A: [x]}}", "1: sandbox.env.A: expected a string, a number, true or false, got a list", true},

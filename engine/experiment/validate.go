@@ -66,8 +66,11 @@ func badVariable(name string) (problem, hint string) {
 func (v *validator) secrets(path string, names []string, env map[string]string) {
 	for i, name := range names {
 		at := fmt.Sprintf("%s.%d", path, i)
-		if problem, _ := badVariable(name); problem != "" {
-			v.fail(at, problem, "list the names of variables, not their values")
+		switch problem, _ := badVariable(name); {
+		case !identifier(name): // it may be a secret
+			v.fail(at, "not the name of a variable", "list the names of variables, not their values")
+		case problem != "":
+			v.fail(at, problem, "choose another name")
 		}
 		if slices.Index(names, name) < i {
 			v.fail(at, quote(name)+" is listed twice", "keep one of them")

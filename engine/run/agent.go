@@ -56,7 +56,6 @@ type agentSetup struct {
 	seen      *sightings // nil = no model is hidden
 	begun     bool       // its log is that of this run
 
-	sources   agent.Sources
 	secrets   map[string]string // that it gets as variables
 	servers   map[string]agent.Server
 	profiled  *profiled // nil = any program
@@ -87,7 +86,7 @@ func (a *agentSetup) prepare(ctx context.Context, e *engine.Engine, exp *experim
 		return fmt.Errorf("agent.isolation: %w", err)
 	}
 	a.isolation, a.warning, a.remedies, a.env = choice.Kind, choice.Warning, choice.Remedies, map[string]string{}
-	if err := a.settle(ctx, e, exp); err != nil {
+	if err := a.resolve(ctx, e, exp); err != nil {
 		return err
 	}
 	if !a.confined() && exp.Agent.Network == "none" {

@@ -61,21 +61,21 @@ func Agent(ctx context.Context, e *engine.Engine, o AgentOptions) (Result, error
 		r.report = event.NewReporter(r.id, event.SourceEngine, time.Now, r.log.event)
 	}
 	defer r.closeResults()
-	err := lone{r, o}.run(ctx)
+	err := agentRun{r, o}.run(ctx)
 	r.result.Outputs, r.result.Duration = exp.Outputs, time.Since(r.started)
 	r.result.Seconds = r.result.Duration.Seconds()
 	return r.result, once(err, r.closeLog(err))
 }
 
-// lone is the run of an agent without a sandbox of its own.
-type lone struct {
+// agentRun is the run of an agent without a sandbox of its own.
+type agentRun struct {
 	*runner
 	given AgentOptions
 }
 
-func (r lone) run(ctx context.Context) (err error) {
+func (r agentRun) run(ctx context.Context) (err error) {
 	a := &r.agent
-	if err := r.settle(ctx); err != nil {
+	if err := r.resolve(ctx); err != nil {
 		return err
 	}
 	if a.warning != "" {
@@ -105,8 +105,8 @@ func (r lone) run(ctx context.Context) (err error) {
 	return r.start(ctx)
 }
 
-// settle finds everything that needs no folder.
-func (r lone) settle(ctx context.Context) error {
+// resolve finds everything that needs no folder.
+func (r agentRun) resolve(ctx context.Context) error {
 	o := r.given
 	if o.Runs != "" && (within(o.Dir, o.Runs) || within(o.Runs, o.Dir)) {
 		return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("the folder of runs %s and the agent's folder %s are in one another, so that the agent could change the records; name another folder of runs", o.Runs, o.Dir)}
@@ -123,7 +123,7 @@ func (r lone) settle(ctx context.Context) error {
 }
 
 // skills puts the agent's skills where its program looks for them, until it has ended.
-func (r lone) skills() error {
+func (r agentRun) skills() error {
 	if len(r.exp.Agent.Skills) == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (r lone) skills() error {
 }
 
 // start runs the agent's program to its end.
-func (r lone) start(ctx context.Context) (err error) {
+func (r agentRun) start(ctx context.Context) (err error) {
 	a := &r.agent
 	if a.python, err = r.engine.Python(); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (r lone) start(ctx context.Context) (err error) {
 }
 
 // closeSpace leaves nothing in the folder that others could use or that programs obey.
-func (r lone) closeSpace(ctx context.Context) error {
+func (r agentRun) closeSpace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	err := errors.Join(r.space.closeToOthers(), r.space.refuseObeyed(ctx))
@@ -200,7 +200,7 @@ func (r lone) closeSpace(ctx context.Context) error {
 
 // nameResults names in the log what the agent has made. The agent may have put a link in the
 // place of the folder.
-func (r lone) nameResults() (err error) {
+func (r agentRun) nameResults() (err error) {
 	info, err := r.space.root.Lstat(outputsName)
 	if err != nil || !info.IsDir() {
 		r.artifact(agentLog, "log")

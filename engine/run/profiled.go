@@ -63,13 +63,13 @@ type profiled struct {
 	stopped atomic.Bool     // the run, before the agent ended: its servers end with it
 }
 
-// settle finds what the agent needs of this computer.
-func (a *agentSetup) settle(ctx context.Context, e *engine.Engine, exp *experiment.Experiment) error {
+// resolve finds what the agent needs of this computer.
+func (a *agentSetup) resolve(ctx context.Context, e *engine.Engine, exp *experiment.Experiment) error {
 	sources, err := e.Agents(exp)
 	if err != nil {
 		return err
 	}
-	setup, problems := sources.Settle(ctx, exp.Agent)
+	setup, problems := sources.Resolve(ctx, exp.Agent)
 	var errs experiment.Errors
 	for _, p := range problems {
 		errs = append(errs, exp.Errorf(p.Field, p.Message, p.Hint))
@@ -77,16 +77,16 @@ func (a *agentSetup) settle(ctx context.Context, e *engine.Engine, exp *experime
 	if len(errs) > 0 {
 		return &engine.Error{Kind: engine.KindConfig, Err: errs}
 	}
-	a.secrets, a.servers, a.sources = setup.Secrets, setup.Servers, sources
+	a.secrets, a.servers = setup.Secrets, setup.Servers
 	if setup.Profile != nil {
 		a.profiled = &profiled{setup: setup, stop: func() {}, outOfTurns: context.Background()}
 	}
 	return nil
 }
 
-// furnish makes the agent's private home and its way to its language model, when its prompt and
+// provision makes the agent's private home and its way to its language model, when its prompt and
 // its MCP servers are known.
-func (a *agentSetup) furnish(r *runner, prompt string, servers map[string]sdk.MCPServer) (err error) {
+func (a *agentSetup) provision(r *runner, prompt string, servers map[string]sdk.MCPServer) (err error) {
 	p := a.profiled
 	if p == nil {
 		return nil
@@ -193,10 +193,6 @@ func (p *profiled) openModel(a *agentSetup, r *runner, token string) (address st
 	if p.setup.Upstream == "" {
 		return "", nil
 	}
-	prices, err := meter.ReadPrices(existing(a.sources.Prices)...)
-	if err != nil {
-		return "", &engine.Error{Kind: engine.KindConfig, Err: err}
-	}
 	spent := sync.OnceFunc(func() {
 		t := p.proxy.Total()
 		r.report.Send(event.AgentBudgetSpent{Budget: t.Budget, Total: t.Cost})
@@ -205,7 +201,7 @@ func (p *profiled) openModel(a *agentSetup, r *runner, token string) (address st
 	p.outOfTurns = late
 	p.proxy, err = meter.New(meter.Config{
 		API: p.setup.Profile.API, Upstream: p.setup.Upstream, Key: p.setup.Key, Header: p.setup.Profile.Header, Token: token,
-		Budget: r.exp.Agent.Budget, Prices: prices, MaxTurns: p.counted(r.exp.Agent), OutOfTurns: outOfTurns,
+		Budget: r.exp.Agent.Budget, Prices: p.setup.Prices, MaxTurns: p.counted(r.exp.Agent), OutOfTurns: outOfTurns,
 		Report: func(m event.ModelRequest) {
 			r.report.Send(m)
 			if p.proxy.Total().Spent {
@@ -261,16 +257,6 @@ func (p *profiled) listen(a *agentSetup, r *runner) (net.Listener, string, error
 	return l, "http://" + insideModelAddress, nil
 }
 
-// existing are the files that are there.
-func existing(files []string) (there []string) {
-	for _, f := range files {
-		if _, err := os.Stat(f); err == nil {
-			there = append(there, f)
-		}
-	}
-	return there
-}
-
 // argv is what runs in the agent's place.
 func (a *agentSetup) argv(exp *experiment.Experiment) []string {
 	p := a.profiled
@@ -282,13 +268,13 @@ func (a *agentSetup) argv(exp *experiment.Experiment) []string {
 
 // described names the program in the log.
 func (p *profiled) described(agent *experiment.Agent) event.AgentProgram {
-	told := event.AgentProgram{Provider: agent.Provider, Path: strings.Join(agent.Command, " "), Model: agent.Model}
+	e := event.AgentProgram{Provider: agent.Provider, Path: strings.Join(agent.Command, " "), Model: agent.Model}
 	if p == nil {
-		return told
+		return e
 	}
 	found := p.setup.Program
-	told.Path, told.Version, told.SHA256 = cmp.Or(found.Path, told.Path), found.Version, found.SHA256
-	return told
+	e.Path, e.Version, e.SHA256 = cmp.Or(found.Path, e.Path), found.Version, found.SHA256
+	return e
 }
 
 // converse speaks with the agent's program while run runs it. What the program prints also goes

@@ -311,7 +311,7 @@ func (r *runner) fill(ctx context.Context) error {
 	if err := r.texts(ctx, all.prompt, all.servers); err != nil {
 		return err
 	}
-	if err := r.agent.furnish(r, all.prompt, all.servers); err != nil {
+	if err := r.agent.provision(r, all.prompt, all.servers); err != nil {
 		return err
 	}
 	return r.searchView(ctx)

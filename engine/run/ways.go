@@ -81,7 +81,7 @@ func (w *ways) fill(ctx context.Context, o AgentOptions) error {
 	prompt := o.Agent.Text()
 	return errors.Join(
 		w.give(mcpName, profile.MCPFile(profileServers(servers))), w.give(promptName, prompt+"\n"), r.keepPrompt(prompt),
-		a.furnish(r, prompt, servers),
+		a.provision(r, prompt, servers),
 	)
 }
 

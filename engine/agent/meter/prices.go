@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path"
@@ -48,13 +49,16 @@ var (
 )
 
 // ReadPrices reads Seer's own prices, and then those of files, YAML like Seer's own. A price of a
-// later file counts before all of earlier ones. All mistakes are reported at once, each with
-// file:line.
+// later file counts before all of earlier ones, and a file that does not exist has none. All
+// mistakes are reported at once, each with file:line.
 func ReadPrices(files ...string) (*Prices, error) {
 	p := &Prices{}
 	errs := []error{p.read("prices.yaml", embedded)}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("the prices of models cannot be read: %w", err))
 			continue

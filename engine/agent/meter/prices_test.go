@@ -90,8 +90,11 @@ func TestMistakesOfPrices(t *testing.T) {
 			}
 		}
 	}
-	if _, err := meter.ReadPrices("/nowhere/prices.yaml"); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+	if _, err := meter.ReadPrices("/nowhere/prices.yaml"); err != nil {
 		t.Errorf("an absent file: %v", err)
+	}
+	if _, err := meter.ReadPrices(t.TempDir()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("a folder: %v", err)
 	}
 }
 

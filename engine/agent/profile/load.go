@@ -27,7 +27,7 @@ var (
 		"api", "upstream", "key", "header", "model_required"}
 	drivers = []string{"claude", "codex", "acp", "lines"}
 	apis    = []string{"anthropic", "responses", "chat", "gemini"}
-	headers = []string{"x-api-key", "authorization", "x-goog-api-key"}
+	headers = []string{"x-api-key", "authorization", "x-goog-api-key", "api-key"}
 
 	namePattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 	envPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -5,6 +5,7 @@ package profile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -111,6 +112,13 @@ func (p *Profile) Uses(field string) bool {
 		}
 	}
 	return false
+}
+
+// Leads reports whether the variable gives the agent the way to its language model.
+func (p *Profile) Leads(variable string) bool {
+	return slices.ContainsFunc(p.env, func(t *tmpl) bool {
+		return t.key == variable && (t.uses("Token") || t.uses("ModelURL"))
+	})
 }
 
 // Find finds the profile's program and its version. An absent program is an error with the code

@@ -138,7 +138,7 @@ func (c *Collector) Agents(env *preflight.Env) agent.Sources {
 }
 
 func (c *Collector) agentProblems(ctx context.Context, a *experiment.Agent, env *preflight.Env) (all []preflight.AgentProblem) {
-	_, found := c.Agents(env).Settle(ctx, a)
+	_, found := c.Agents(env).Resolve(ctx, a)
 	for _, p := range found {
 		all = append(all, preflight.AgentProblem{Path: p.Field, Message: p.Message, Hint: p.Hint})
 	}

@@ -69,9 +69,12 @@ func (a app) find(ref string) (*runs.Run, error) {
 	return runs.Find(ref, a.roots()...)
 }
 
-// with makes a Run of one that needs the runs of its arguments.
+// with makes a Run of one that needs the runs of its arguments; no argument means the newest run.
 func (a app) with(run func(cmd *cobra.Command, all []*runs.Run) error) cli.Run {
 	return func(cmd *cobra.Command, given []string) error {
+		if len(given) == 0 {
+			given = []string{runs.LatestName}
+		}
 		var all []*runs.Run
 		for _, ref := range given {
 			r, err := a.find(ref)

@@ -106,12 +106,12 @@ func writeFile(path string, r *runs.Run, write func(io.Writer, *runs.Run) error)
 func newOpen(a app) *cobra.Command {
 	var show bool
 	c := &cobra.Command{
-		Use: "open ID [--print]", Short: "Open the report of a run in the browser",
+		Use: "open [ID] [--print]", Short: "Open the report of a run in the browser",
 		Long: `Write the report of a run, one HTML page, into its folder as report.html and open it in
-the browser. If the folder cannot be written, the page is in Seer's cache. Seer prints
+the browser. Without ID, it is the newest run. If the folder cannot be written, the page is in Seer's cache. Seer prints
 the page's path with --print, or if there is no browser.`,
-		Example:           "  seer runs open run-3f20\n  seer runs open latest --print",
-		Args:              cli.Args(1, 1, "the ID of a run"),
+		Example:           "  seer runs open run-3f20\n  seer runs open --print",
+		Args:              cli.Args(0, 1, "the ID of a run"),
 		ValidArgsFunction: a.complete(1),
 		RunE: a.with(func(cmd *cobra.Command, all []*runs.Run) error {
 			path, err := a.report(all[0])

@@ -22,13 +22,13 @@ import (
 func newShow(a app) *cobra.Command {
 	var transcript bool
 	c := &cobra.Command{
-		Use: "show ID [--transcript]", Short: "Show a run",
+		Use: "show [ID] [--transcript]", Short: "Show a run",
 		Long: `Show a run: what it was, what it was made of, its calls by function, what it used, and
 its files with their digests. --transcript adds what the agent said and did; each tool
 call is one line there, and --json has all of it. Name the run by its ID, by an
-unambiguous beginning of the ID, by its folder or by latest.`,
+unambiguous beginning of the ID, by its folder or by latest, which is the default.`,
 		Example:           "  seer runs show latest\n  seer runs show run-3f20 --transcript\n  seer runs show theirs/runs/probe-20260102-120000-abcdef --json",
-		Args:              cli.Args(1, 1, "the ID of a run"),
+		Args:              cli.Args(0, 1, "the ID of a run"),
 		ValidArgsFunction: a.complete(1),
 		RunE: a.with(func(_ *cobra.Command, all []*runs.Run) error {
 			d, failure := detailsOf(all[0], transcript)
