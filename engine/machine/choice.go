@@ -21,6 +21,8 @@ type Choice struct {
 	Label         string          // for people; empty = made from the rest
 	OptionalPorts []int           // those of Spec.Ports without which the machine does as well, where the provider has none
 
+	MaxWait time.Duration // how long to wait while no choice has capacity, the longest of all; 0 = not at all
+
 	// Prepare, where it is not nil, completes the spec once its Key, Owner and EndUnix
 	// are known.
 	Prepare func(*sdk.MachineSpec) error

@@ -21,7 +21,8 @@ import (
 // be reached. The choices are tried in order: one that has no capacity, keeps the
 // start waiting for it, or turns out dearer than offered where the record has a
 // MaxPrice or Budget, is ended before the next begins. The ledger knows of each
-// before its provider does.
+// before its provider does. While none has capacity, the start waits as long as
+// [Choice].MaxWait allows, and tries all of them again.
 //
 // When Start fails or ctx ends, what was rented has been ended again, or the error
 // is a [LeftoverError]; the record then tells why.
@@ -33,6 +34,9 @@ func (d *Driver) Start(ctx context.Context, r Record, choices []Choice, onEvent 
 		onEvent = func(Event) {}
 	}
 	s := &start{d: d, choices: choices, onEvent: onEvent}
+	for _, c := range choices {
+		s.maxWait = max(s.maxWait, c.MaxWait)
+	}
 	if err := s.begin(ctx, r); err != nil {
 		return r, err
 	}
@@ -54,6 +58,7 @@ type start struct {
 	onEvent  func(Event)
 	known    map[string]sdk.Provider // those of the choices
 	retried  bool                    // a call was repeated, so that its answer may have been lost
+	maxWait  time.Duration           // for capacity, while no choice has any
 
 	// Of the choice that is tried now.
 	p    sdk.Provider
@@ -104,7 +109,26 @@ func (s *start) findProviders(ctx context.Context) error {
 	return nil
 }
 
+// run tries the choices, again as long as they are waited for.
 func (s *start) run(ctx context.Context) error {
+	if s.maxWait <= 0 {
+		return s.round(ctx)
+	}
+	w := &waiting{start: s, until: s.d.Clock.Now().Add(s.maxWait)}
+	defer w.leave()
+	for {
+		err := s.round(ctx)
+		if sdk.CodeOf(err) != sdk.NoCapacity || ctx.Err() != nil {
+			return err
+		}
+		if err := w.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// round tries each choice once.
+func (s *start) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.d.StartTimeout) // for a provider that never answers
 	defer cancel()
 	failed := &ChoicesError{}
@@ -158,13 +182,19 @@ func (s *start) next(ctx context.Context, i int, why error) error {
 		return err
 	}
 	s.tell(EventChoice, fmt.Sprintf("%s: %s; trying %s", s.at.label(), oneLine(why), s.choices[i].label()))
-	before, given := s.rec, s.rec.attempt(s.at, why)
+	given := s.rec.attempt(s.at, why)
+	return s.turnTo(ctx, i, func(r *Record) { r.Attempts = append(r.Attempts, given) })
+}
+
+// turnTo makes the record that of another choice, or of the same one under a new key.
+func (s *start) turnTo(ctx context.Context, i int, change func(*Record)) error {
+	before := s.rec
 	account, err := s.d.account(ctx, s.choices[i].Provider)
 	if err != nil {
 		return err
 	}
 	err = s.record(ctx, func(r *Record) {
-		r.Attempts = append(r.Attempts, given)
+		change(r)
 		r.Key = newKey()
 		r.choose(&s.choices[i], s.d.Clock.Now())
 		r.Account = account

@@ -161,7 +161,7 @@ func (s *selection) unfit(p *candidate, o sdk.Offer) (refusal, bool) {
 	switch {
 	case o.GPUCount > 0 && o.GPU != "" && o.GPUCount != sandbox.GPUCount:
 		return refusal{why: whyUnknown, text: fmt.Sprintf("has gpu_count %d, not %d", o.GPUCount, sandbox.GPUCount)}, true
-	case o.Stock == sdk.StockNone:
+	case o.Stock == sdk.StockNone && !s.facts.Waits:
 		return refusal{why: whyStock, text: "is not free now"}, true
 	case sandbox.MaxPrice > 0 && !known && !s.facts.Offline:
 		return refusal{why: whyPrice, text: "has no known price"}, true

@@ -44,6 +44,8 @@ type Facts struct {
 
 	// Unguarded allows providers that cannot end their machines by themselves.
 	Unguarded bool
+	// Waits says that a machine that is not free now will be waited for.
+	Waits bool
 }
 
 // AgentProblem is why an agent cannot start.

@@ -134,14 +134,14 @@ func (s *start) choice(c plan.Choice, r machine.Record) (machine.Choice, error) 
 	if c.HostMounts && !c.BuildsImage {
 		spec.Image = s.image(spec.Image)
 	}
-	spec.Name, spec.Command, spec.Port = r.Name, loader.Command(python), RuntimePort
+	spec.Name, spec.Command, spec.Port = cmp.Or(r.Name, r.ID), loader.Command(python), RuntimePort
 	longest := time.Duration(0)
 	if c.Provider == local.Name { // a look costs nothing here
 		longest = LocalPoll
 	}
 	return machine.Choice{
-		LongestPoll: longest,
-		Provider:    c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
+		LongestPoll: longest, MaxWait: s.MaxWait,
+		Provider: c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
 		Poll: time.Duration(c.PollSeconds * float64(time.Second)), OptionalPorts: optional,
 		Prepare: s.bootEnv(c, r, search),
 	}, nil

@@ -23,6 +23,7 @@ const (
 	SetFolder        Action = "set_folder"       // Field of the experiment names another folder, for this time
 	SetText          Action = "set_text"         // Field of the experiment, to a text as it is
 	ForwardPort      Action = "forward_port"     // Sandbox; Port, a number or the name of a session's program
+	WaitForGPU       Action = "wait_for_gpu"     // start again, and wait until it is free
 	CollectGarbage   Action = "collect_garbage"  // end what should have ended
 	ShowOffers       Action = "show_offers"      // what can be rented
 	AllowUnguarded   Action = "allow_unguarded"  // a provider that does not end its machines by itself
@@ -64,7 +65,7 @@ type Remedy struct {
 func Actions() []Action {
 	return []Action{
 		EndSandbox, ListSandboxes, ShowSandbox, StartSandbox, RunExperiment, InitExperiment, SetFolder, SetText, ForwardPort,
-		CollectGarbage, ShowOffers, AllowUnguarded, ListSnapshots, RemoveSnapshot, SaveSnapshot, SaveLive, SaveImage, FixHost,
+		WaitForGPU, CollectGarbage, ShowOffers, AllowUnguarded, ListSnapshots, RemoveSnapshot, SaveSnapshot, SaveLive, SaveImage, FixHost,
 		NamePluginFolder, InstallPlugin, InstallLocked, GrantPlugin, GrantFolder, ConfirmGrant, AcceptSigner,
 		NewPlugin, BuildPlugin, SignPlugin, ChooseFolder, ChooseOutput, AllowPlainHTTP,
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/build"
@@ -26,6 +27,8 @@ type CheckOptions struct {
 	// Offline asks nobody over a network: no provider for prices and stock, no repository
 	// for its commits. What they would say is not in the report.
 	Offline bool
+	// MaxWait is how long to wait while no machine that fits is free; 0 = not at all.
+	MaxWait time.Duration
 	// NoAgent leaves out what only the agent of the experiment needs, such as its program and keys.
 	NoAgent bool
 	// Context and Batch say for how many tokens of how many sequences at once a plan computes the
@@ -61,7 +64,7 @@ func (s *Starter) check(ctx context.Context, exp *experiment.Experiment, o Check
 	if err != nil {
 		return preflight.Report{}, errdefs.Wrap(errdefs.KindConfig, err)
 	}
-	found.Unguarded = o.Unguarded
+	found.Unguarded, found.Waits = o.Unguarded, o.MaxWait > 0
 	report, err := preflight.Check(ctx, exp, found)
 	if err == nil && len(exp.Mistakes()) == 0 {
 		jupyterNeeds().AllowNoPage(exp, &report)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/engine/machine/local/proc"
@@ -56,6 +57,7 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	warning := confine(handle, n)
 	more, err := p.start(ctx, handle, f, n, again)
 	if err != nil {
+		gpulease.End(n.claims)
 		lock.Remove()
 		return sdk.CreateStep{}, fmt.Errorf("start the machine: %w", err)
 	}

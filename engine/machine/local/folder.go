@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation/cgroup"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/engine/protocol/parking"
@@ -150,13 +151,16 @@ type note struct {
 	Outer     process          `json:"outer,omitzero"` // what was started: bwrap, runsc, or the command itself
 	Gate      *gateNote        `json:"gate,omitempty"`
 	System    *rootfs.Tree     `json:"system,omitempty"`
-	GPUs      []string         `json:"gpus,omitempty"`   // by UUID; nobody else gets them, but for copies
-	Shares    string           `json:"shares,omitempty"` // the handle of the original with which a copy shares its GPUs
+	GPUs      []string         `json:"gpus,omitempty"`       // by UUID
+	Shares    string           `json:"shares,omitempty"`     // the handle of the original with which a copy shares its GPUs
+	Claims    []gpulease.Kept  `json:"gpu_claims,omitempty"` // of GPUs; the watchdog holds them
 	Limits    *cgroup.Group    `json:"limits,omitempty"`
 	Parked    *parkNote        `json:"parked,omitempty"` // the last time
 	CreatedAt time.Time        `json:"created_at"`
 	EndUnix   int64            `json:"end_unix,omitempty"` // hard end, which the watchdog keeps; 0 = none
 	Spec      *sdk.MachineSpec `json:"spec,omitempty"`     // until it has been started
+
+	claims []*gpulease.Claim // those that this program holds, until the watchdog does
 }
 
 // read returns the note, or nil if there is none.

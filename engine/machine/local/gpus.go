@@ -2,14 +2,17 @@ package local
 
 import (
 	"context"
-	"os"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/remedy"
-	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
@@ -24,36 +27,42 @@ func gpuNames(set isolation.GPUSet) (out []string) {
 	return out
 }
 
-// gpuOffers has an entry for each model that is wanted and here in that number.
-func (p *provider) gpuOffers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
+// leased are the GPUs of this computer as its users share them.
+func leased(set isolation.GPUSet) (out []gpulease.GPU) {
+	for _, g := range set.Found {
+		out = append(out, gpulease.GPU{Index: g.Index, Name: gpu.Canonical(g.Name), UUID: g.UUID, Memory: g.Memory})
+	}
+	return out
+}
+
+// gpuPool shares the GPUs of this computer with others.
+type gpuPool struct {
+	*Options
+	tickets tickets
+}
+
+// usable finds the GPUs of this computer; the error says why none can be used.
+func (p *gpuPool) usable(ctx context.Context) (isolation.GPUSet, error) {
 	set, err := p.GPUs(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil && set.Reason != "" {
+		err = sdk.Errorf(sdk.Unsupported, "the GPUs of this computer cannot be used: %s", set.Reason)
 	}
-	if set.Reason != "" {
-		return nil, sdk.Errorf(sdk.Unsupported, "the GPUs of this computer cannot be used: %s", set.Reason)
-	}
-	used, err := p.usedGPUs(func(string, *note) bool { return false })
+	return set, err
+}
+
+// offers has an entry for each model that is wanted and here in that number.
+func (p *gpuPool) offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
+	uses, err := p.uses(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []sdk.Offer
-	for _, name := range gpuNames(set) {
-		if !gpu.Match(q.GPU, name) {
+	for _, u := range uses {
+		if !gpu.Match(q.GPU, u.Name) || slices.ContainsFunc(out, func(o sdk.Offer) bool { return o.GPU == u.Name }) {
 			continue
 		}
-		o := sdk.Offer{ID: Name + "-" + name, GPU: name, GPUCount: q.GPUCount, Region: runtime.GOOS + "/" + runtime.GOARCH}
-		all, free := 0, 0
-		for _, g := range set.Found {
-			if gpu.Canonical(g.Name) != name {
-				continue
-			}
-			all++
-			if !used[g.UUID] {
-				free++
-			}
-			o.GPUMemoryGB = float64(g.Memory) / (1 << 30)
-		}
+		all, free := gpulease.Available(uses, gpulease.Wish{GPU: u.Name})
+		o := sdk.Offer{ID: Name + "-" + u.Name, GPU: u.Name, GPUCount: q.GPUCount, GPUMemoryGB: float64(u.Memory) / (1 << 30), Region: runtime.GOOS + "/" + runtime.GOARCH}
 		switch want := max(1, q.GPUCount); {
 		case want > all:
 			continue
@@ -67,94 +76,229 @@ func (p *provider) gpuOffers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer
 	return out, nil
 }
 
-// takeGPUs chooses the machine's GPUs and puts them into its note. A GPU is one machine's
-// until that ends, but for copies. The lock is to be held until the note is written down.
-func (p *provider) takeGPUs(ctx context.Context, handle string, n *note, again *restored) (set isolation.GPUSet, taken []isolation.GPU, lock *state.Lock, err error) {
-	if set, err = p.GPUs(ctx); err != nil {
-		return set, nil, nil, err
+// GPUs is what the provider of this computer's machines knows of its GPUs.
+type GPUs interface {
+	// GPUUses says who uses each GPU now.
+	GPUUses(ctx context.Context) ([]gpulease.Use, error)
+	// Queue takes the last place in the queue for the GPUs of a spec. wait returns when
+	// [sdk.Provider].Create of a spec that wants the same may have them; until then it tells why
+	// they are not to be had, and the place. leave gives the place up. Without a GPU, both are nil.
+	Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(ctx context.Context, tell func(string)) error, leave func(), err error)
+}
+
+func (p *provider) GPUUses(ctx context.Context) ([]gpulease.Use, error) { return p.gpus.uses(ctx) }
+
+func (p *provider) Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(context.Context, func(string)) error, leave func(), err error) {
+	return p.gpus.queue(ctx, spec)
+}
+
+func (p *gpuPool) uses(ctx context.Context) ([]gpulease.Use, error) {
+	set, err := p.usable(ctx)
+	if err != nil || len(set.Found) == 0 {
+		return nil, err
 	}
-	if lock, err = p.lock(ctx, "gpus"); err != nil {
-		return set, nil, nil, err
+	leases, err := p.Leases()
+	if err != nil {
+		return nil, err
 	}
-	if again != nil && again.Host.GPU != nil {
-		taken, n.Shares, err = takeAgain(p, set, handle, again)
-	} else {
-		var used map[string]bool
-		if used, err = p.usedGPUs(func(h string, _ *note) bool { return h == handle }); err == nil {
-			taken, err = takeFree(set, used, n.Spec)
+	uses, err := leases.Look(ctx, leased(set))
+	return uses, unknownUse(err)
+}
+
+func (p *gpuPool) queue(ctx context.Context, spec sdk.MachineSpec) (wait func(context.Context, func(string)) error, leave func(), err error) {
+	if spec.GPU == "" {
+		return nil, nil, nil
+	}
+	set, err := p.usable(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	leases, err := p.Leases()
+	if err != nil {
+		return nil, nil, err
+	}
+	ticket, err := leases.Queue(ctx, wishOf(&spec), ownerOf(&spec))
+	if err != nil {
+		return nil, nil, err
+	}
+	p.tickets.add(ticket)
+	wait = func(ctx context.Context, tell func(string)) error {
+		for told := ""; ; {
+			err := ticket.Turn(ctx, leased(set))
+			busy := (*gpulease.BusyError)(nil)
+			if !errors.As(err, &busy) {
+				return err
+			}
+			if text := fmt.Sprintf("waiting, place %d in the queue: %v", busy.Ahead+1, err); text != told {
+				tell(text)
+				told = text
+			}
+			if err := ticket.Wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return wait, func() { p.tickets.remove(ticket); ticket.Leave() }, nil
+}
+
+// tickets are the places in the queue that this program has. Those for the same are alike:
+// whichever of their starts comes next takes the first one's turn.
+type tickets struct {
+	mu  sync.Mutex
+	all []*gpulease.Ticket
+}
+
+func (t *tickets) add(one *gpulease.Ticket) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = append(t.all, one)
+}
+
+func (t *tickets) remove(one *gpulease.Ticket) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = slices.DeleteFunc(t.all, func(other *gpulease.Ticket) bool { return other == one })
+}
+
+func (t *tickets) first(w gpulease.Wish) *gpulease.Ticket {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.all {
+		if have := one.Wish(); have.GPU == w.GPU && have.Count == w.Count && have.Share == w.Share {
+			return one
+		}
+	}
+	return nil
+}
+
+func wishOf(spec *sdk.MachineSpec) gpulease.Wish {
+	return gpulease.Wish{GPU: spec.GPU, Count: spec.GPUCount}
+}
+
+func ownerOf(spec *sdk.MachineSpec) gpulease.Owner {
+	who := gpulease.Owner{Sandbox: spec.Name}
+	if spec.EndUnix > 0 {
+		who.Until = time.Unix(spec.EndUnix, 0).UTC()
+	}
+	return who
+}
+
+// take claims the machine's GPUs and puts them into its note. They are its own until it ends,
+// but for copies.
+func (p *gpuPool) take(ctx context.Context, n *note, wish gpulease.Wish, again *restored) (set isolation.GPUSet, taken []isolation.GPU, err error) {
+	if set, err = p.usable(ctx); err != nil {
+		return set, nil, err
+	}
+	if again.onGPU() {
+		if why := again.Host.GPU.refuses(set); why != "" {
+			return set, nil, sdk.Errorf(sdk.Unsupported, "the saved processes cannot go on here: %s", why)
+		}
+	}
+	leases, err := p.Leases()
+	if err != nil {
+		return set, nil, err
+	}
+	n.claims, err = leases.Take(ctx, leased(set), wish, ownerOf(n.Spec), p.tickets.first(wish))
+	if err != nil {
+		return set, nil, refusedGPUs(set, err)
+	}
+	for _, c := range n.claims {
+		at := slices.IndexFunc(set.Found, func(g isolation.GPU) bool { return g.UUID == c.UUID })
+		taken, n.GPUs, n.Claims = append(taken, set.Found[at]), append(n.GPUs, c.UUID), append(n.Claims, c.Kept)
+	}
+	return set, taken, nil
+}
+
+// unknownUse is an error of those who cannot tell who uses the GPUs. It does not pass by itself.
+func unknownUse(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return sdk.Errorf(sdk.Unsupported, "the GPUs of this computer cannot be used: %v", err)
+}
+
+func refusedGPUs(set isolation.GPUSet, err error) error {
+	busy := (*gpulease.BusyError)(nil)
+	switch {
+	case !errors.As(err, &busy):
+		return unknownUse(err)
+	case !busy.Enough():
+		return sdk.Errorf(sdk.Unsupported, "this computer has %d × %s and not %d (it has: %s); ask for what there is, or choose another provider",
+			len(busy.Uses), busy.Want.GPU, max(1, busy.Want.Count), strings.Join(gpuNames(set), ", "))
+	}
+	if len(busy.Want.Exact) > 0 {
+		err = fmt.Errorf("the saved processes go back only to the GPU that they were on: %w", err)
+	}
+	what := []remedy.Remedy{{Action: remedy.WaitForGPU}}
+	if busy.Mine {
+		what = append(what, remedy.Remedy{Action: remedy.ListSandboxes}, remedy.Remedy{Action: remedy.EndSandbox})
+	}
+	return remedy.For(sdk.Errorf(sdk.NoCapacity, "%v; wait for it, or end what uses it", err), what...)
+}
+
+// handOverPatience is how long the watchdog may take to hold the GPUs of a machine.
+const handOverPatience = 30 * time.Second
+
+// handOver leaves the GPUs of a machine that was started to the watchdog, which holds them
+// until it ends.
+func (p *gpuPool) handOver(ctx context.Context, n *note) error {
+	if len(n.claims) == 0 {
+		return nil
+	}
+	leases, err := p.Leases()
+	if err != nil {
+		return err
+	}
+	for _, c := range n.claims {
+		var gone bool
+		if !until(ctx, handOverPatience, func() bool { gone, err = leases.LetGo(ctx, c); return gone || err != nil }) || err != nil {
+			return errors.Join(ctx.Err(), err, sdk.Errorf(sdk.Internal, "the watchdog of this computer's sandboxes does not hold the GPU; if it is of an older version, end all sandboxes, so that a new one starts"))
+		}
+	}
+	return nil
+}
+
+// The memory of a GPU is free some time after its processes have ended.
+const (
+	freeEvery    = 250 * time.Millisecond
+	freePatience = 30 * time.Second
+)
+
+// awaitFree waits until nothing of a machine that has ended is on its GPUs. Until then they
+// stay claimed. before are the processes that it had.
+func (p *gpuPool) awaitFree(ctx context.Context, n *note, before []process) {
+	if len(n.Claims) == 0 {
+		return
+	}
+	var held []*gpulease.Claim
+	for _, k := range n.Claims {
+		if c, err := gpulease.Hold(k); err == nil { // otherwise nobody is kept from it meanwhile
+			held = append(held, c)
+		}
+	}
+	defer gpulease.End(held)
+	leases, err := p.Leases()
+	if err != nil {
+		p.Logger.Warn("cannot tell whether the memory of the GPU is free", "error", err)
+		return
+	}
+	why := ""
+	for range freePatience / freeEvery {
+		if why, err = leases.Occupied(ctx, n.Claims, func(pid int) bool {
+			return slices.ContainsFunc(before, func(b process) bool { return b.PID == pid })
+		}); err != nil || why == "" {
+			break
+		}
+		if leases.Sleep(ctx, freeEvery) != nil {
+			break
 		}
 	}
 	if err != nil {
-		lock.Remove()
-		return set, nil, nil, err
+		why = err.Error()
 	}
-	for _, g := range taken {
-		n.GPUs = append(n.GPUs, g.UUID)
+	if why != "" {
+		p.Logger.Warn("the machine has ended, and the memory of its GPU may not be free yet", "why", why)
 	}
-	return set, taken, lock, nil
-}
-
-func takeFree(set isolation.GPUSet, used map[string]bool, spec *sdk.MachineSpec) (taken []isolation.GPU, err error) {
-	want, all := max(1, spec.GPUCount), 0
-	for _, g := range set.Found {
-		if !gpu.Match(strings.TrimSuffix(spec.GPU, "!"), gpu.Canonical(g.Name)) {
-			continue
-		}
-		all++
-		if !used[g.UUID] && len(taken) < want {
-			taken = append(taken, g)
-		}
-	}
-	switch {
-	case len(taken) == want:
-		return taken, nil
-	case all < want:
-		err = sdk.Errorf(sdk.Unsupported, "this computer has %d × %s and not %d (it has: %s); ask for what there is, or choose another provider",
-			all, spec.GPU, want, strings.Join(gpuNames(set), ", "))
-	default:
-		err = remedy.For(sdk.Errorf(sdk.NoCapacity, "%d × %s requested, %d of this computer's %d free: other sandboxes use the rest; end one of them",
-			want, spec.GPU, len(taken), all), remedy.Remedy{Action: remedy.ListSandboxes}, remedy.Remedy{Action: remedy.EndSandbox})
-	}
-	return nil, err
-}
-
-// usedGPUs are the GPUs of the machines that live, but for some.
-func (p *provider) usedGPUs(but func(handle string, n *note) bool) (map[string]bool, error) {
-	used := map[string]bool{}
-	entries, err := os.ReadDir(p.Dir)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	for _, entry := range entries {
-		handle, isNote := strings.CutSuffix(entry.Name(), ".json")
-		if !isNote || !validHandle(handle) {
-			continue
-		}
-		f := p.folder(handle)
-		n, err := f.read()
-		if err != nil || n == nil || len(n.GPUs) == 0 || but(handle, n) || !f.lives(n) && !starting(p.lockPath(handle), f, n) {
-			continue
-		}
-		for _, id := range n.GPUs {
-			used[id] = true
-		}
-	}
-	return used, nil
-}
-
-// starting reports whether somebody is just about to start the machine, or has since its
-// note was read.
-func starting(lockPath string, f folder, n *note) bool {
-	if n.Outer.PID != 0 {
-		return false
-	}
-	lock, held, err := state.TryAcquire(lockPath)
-	if err != nil || held {
-		return true
-	}
-	defer lock.Release()
-	n, err = f.read()
-	return err != nil || n != nil && f.lives(n)
 }
 
 // showGPUs puts the GPUs into what isolation gives the machine. Elsewhere, all are there

@@ -1,11 +1,21 @@
 package local
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/internal/fakesmi"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -80,7 +90,8 @@ func TestOneGPUOneSandbox(t *testing.T) {
 	if got := second.run(showsGPUs); !strings.HasPrefix(got, "GPU-c GPU-c") || !strings.Contains(got, "/dev/full") {
 		t.Errorf("the second: %s", got)
 	}
-	if _, err := pl.p.Create(context.Background(), ask("third", "H100", 1, isolation.None), nil); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "1 × H100 requested, 0 of this computer's 2 free") {
+	if _, err := pl.p.Create(context.Background(), ask("third", "H100", 1, isolation.None), nil); sdk.CodeOf(err) != sdk.NoCapacity ||
+		!strings.Contains(err.Error(), "1 × H100 requested, 0 of this computer's 2 free; GPU 0 (H100-SXM): sandbox first of ") || !strings.Contains(err.Error(), "; GPU 2 (H100-SXM): sandbox second of ") {
 		t.Errorf("a third: %v", err)
 	}
 	if offers, err := pl.p.Offers(context.Background(), sdk.OfferQuery{GPU: "H100"}); err != nil || len(offers) != 1 || offers[0].Stock != sdk.StockNone {
@@ -126,5 +137,174 @@ func TestGPUsAreTakenOnce(t *testing.T) {
 	}
 	if took != 2 {
 		t.Errorf("%d machines have one of two GPUs", took)
+	}
+}
+
+// gpuBench is a place whose GPUs' driver is a program of the test.
+func gpuBench(t *testing.T) (*place, *fakesmi.SMI) {
+	pl := newPlace(t)
+	withGPUs(pl)
+	smi := fakesmi.New(t)
+	pl.p.Leases = leasesAt(pl.base, func(ctx context.Context) (gpulease.State, error) {
+		return gpulease.AskSMI(ctx, func(_ context.Context, args ...string) ([]byte, error) { return smi.Command(args...).Output() })
+	})
+	return pl, smi
+}
+
+func (pl *place) wantGPU(key, gpu, kind string) sdk.MachineSpec {
+	spec := pl.spec(key, kind)
+	spec.GPU = gpu
+	return spec
+}
+
+// TestGPUIsFreeOnceTheMachineIsDead kills a machine and its watchdog with SIGKILL.
+func TestGPUIsFreeOnceTheMachineIsDead(t *testing.T) {
+	t.Parallel()
+	for _, kind := range own() {
+		pl, _ := gpuBench(t)
+		b := pl.up(pl.wantGPU("killed", "L4", kind))
+		other := &place{t: t, base: pl.base, p: providerAt(pl.base)} // another program
+		withGPUs(other)
+		free := func() bool {
+			offers, err := other.p.Offers(context.Background(), sdk.OfferQuery{GPU: "L4"})
+			if err != nil || len(offers) != 1 {
+				t.Fatal(offers, err)
+			}
+			return offers[0].Stock == sdk.StockHigh
+		}
+		if free() {
+			t.Fatalf("%s: it is free while its machine lives", kind)
+		}
+		// A killed watchdog is started again, and holds it again.
+		for _, pid := range pl.watchdogs() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		eventually(t, "the watchdog to be gone", func() bool { return len(pl.watchdogs()) == 0 })
+		eventually(t, "the GPU to be held again", func() bool { pl.observe(b.handle); return !free() })
+		n, err := pl.p.folder(b.handle).read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		processes, err := pl.p.folder(b.handle).processesOf(n).Processes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range processes {
+			_ = signalTo(p, syscall.SIGKILL)
+		}
+		eventually(t, "the GPU to be free", free)
+		b.down()
+	}
+}
+
+// TestDownWaitsForTheMemory ends a machine whose memory the driver frees late, and one whose
+// memory it never frees.
+func TestDownWaitsForTheMemory(t *testing.T) {
+	t.Parallel()
+	pl, smi := gpuBench(t)
+	waits := make(chan time.Duration, 1000)
+	h100 := fakesmi.GPU{Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-a", Total: 80 << 10}
+	leases, err := gpulease.Open(gpulease.Options{Dir: filepath.Join(pl.base, "gpus"), Ask: func(ctx context.Context) (gpulease.State, error) {
+		return gpulease.AskSMI(ctx, func(_ context.Context, args ...string) ([]byte, error) { return smi.Command(args...).Output() })
+	}, After: func(d time.Duration) <-chan time.Time {
+		waits <- d
+		if len(waits) == 3 {
+			smi.GPUs(h100)
+		}
+		now := make(chan time.Time, 1)
+		now <- time.Time{}
+		return now
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl.p.Leases = func() (*gpulease.Folder, error) { return leases, nil }
+	var log bytes.Buffer
+	pl.p.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
+	for name, want := range map[string]int{"late": 3, "never": int(freePatience / freeEvery)} {
+		b := pl.up(pl.wantGPU(name, "H100", isolation.None))
+		n, err := pl.p.folder(b.handle).read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Reset()
+		if name == "late" {
+			full := h100
+			full.Used = 70 << 10
+			smi.GPUs(full)
+		} else {
+			smi.Apps(fakesmi.App{GPU: "GPU-a", PID: n.Outer.PID, Name: "python3", Used: 9000})
+		}
+		b.down()
+		if len(waits) != want {
+			t.Errorf("%s: waited %d times, not %d", name, len(waits), want)
+		}
+		if said := strings.Contains(log.String(), "is still on the GPU GPU-a"); said != (name == "never") {
+			t.Errorf("%s: %s", name, log.String())
+		}
+		for len(waits) > 0 {
+			<-waits
+		}
+		smi.Apps()
+	}
+}
+
+// TestGPUQueue has a start wait for its turn.
+func TestGPUQueue(t *testing.T) {
+	t.Parallel()
+	pl, _ := gpuBench(t)
+	first := pl.up(pl.wantGPU("first", "L4", isolation.None))
+	spec := pl.wantGPU("second", "L4", isolation.None)
+	told := make(chan string, 10)
+	wait, leave, err := pl.p.Queue(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	turn := make(chan error, 1)
+	go func() { turn <- wait(t.Context(), func(text string) { told <- text }) }()
+	if text := <-told; !strings.HasPrefix(text, "waiting, place 1 in the queue: 1 × L4 requested, 0 of this computer's 1 free; GPU 1 (L4): sandbox first of ") {
+		t.Error(text)
+	}
+	first.down()
+	if err := <-turn; err != nil {
+		t.Fatal(err)
+	}
+	other := &place{t: t, base: pl.base, p: providerAt(pl.base)} // another program, which does not wait
+	withGPUs(other)
+	if _, err := other.p.Create(t.Context(), pl.wantGPU("third", "L4", isolation.None), nil); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "1 ahead in the queue") {
+		t.Error(err)
+	}
+	b := pl.up(spec)
+	leave()
+	if wait, _, err := pl.p.Queue(t.Context(), pl.spec("none", isolation.None)); wait != nil || err != nil {
+		t.Error("a queue for a machine without a GPU:", err)
+	}
+	// Who gives up leaves nothing.
+	ctx, cancel := context.WithCancel(t.Context())
+	wait, leave, err = pl.p.Queue(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(ctx, func(string) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	leave()
+	b.down()
+	left, err := filepath.Glob(filepath.Join(pl.base, "gpus", "*.*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+func TestGPUClaimsCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	pl := newPlace(t)
+	withGPUs(pl)
+	if err := os.WriteFile(filepath.Join(pl.base, "gpus"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pl.p.Create(t.Context(), pl.wantGPU("none", "L4", isolation.None), nil); err == nil || !strings.Contains(err.Error(), "the folder of claims of GPUs "+pl.base) {
+		t.Error(err)
 	}
 }

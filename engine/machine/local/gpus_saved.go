@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/isolation/cgroup"
-	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -169,33 +169,30 @@ func (g *gpuSaving) measure(ctx context.Context) (*gpuNote, error) {
 	return saved, nil
 }
 
-// takeAgain takes the GPUs that saved processes were on. Copies share them with their original,
-// and with one another.
-func takeAgain(p *provider, set isolation.GPUSet, handle string, again *restored) (taken []isolation.GPU, root string, err error) {
-	if why := again.Host.GPU.refuses(set); why != "" {
-		return nil, "", sdk.Errorf(sdk.Unsupported, "the saved processes cannot go on here: %s", why)
-	}
-	root = again.Share
-	if root != "" {
-		original, err := p.folder(root).read()
-		if err != nil {
-			return nil, "", err
-		}
-		if original != nil {
-			root = cmp.Or(original.Shares, root)
-		}
-	}
-	used, err := p.usedGPUs(func(h string, n *note) bool { return h == handle || root != "" && (h == root || n.Shares == root) })
-	if err != nil {
-		return nil, "", err
+// onGPU reports whether the saved processes were on a GPU.
+func (r *restored) onGPU() bool { return r != nil && r.Host.GPU != nil }
+
+// wishAgain is what a machine wants of GPUs. Saved processes go on only with those that they
+// were on. Copies share them with their original, which goes into the note, and with one another.
+func wishAgain(p *provider, handle string, n *note, again *restored) (gpulease.Wish, error) {
+	w := wishOf(n.Spec)
+	w.Group = handle
+	if !again.onGPU() {
+		return w, nil
 	}
 	for _, saved := range again.Host.GPU.GPUs {
-		if used[saved.UUID] {
-			return nil, "", remedy.For(sdk.Errorf(sdk.NoCapacity, "the saved processes were on the GPU %s (%s), which another sandbox uses; end that one", saved.UUID, saved.Name),
-				remedy.Remedy{Action: remedy.ListSandboxes}, remedy.Remedy{Action: remedy.EndSandbox})
-		}
-		at := slices.IndexFunc(set.Found, func(g isolation.GPU) bool { return g.UUID == saved.UUID })
-		taken = append(taken, set.Found[at])
+		w.Exact = append(w.Exact, saved.UUID)
 	}
-	return taken, root, nil
+	if again.Share == "" {
+		return w, nil
+	}
+	original, err := p.folder(again.Share).read()
+	if err != nil {
+		return w, err
+	}
+	if n.Shares = again.Share; original != nil {
+		n.Shares = cmp.Or(original.Shares, n.Shares)
+	}
+	w.Group = n.Shares
+	return w, nil
 }

@@ -121,9 +121,11 @@ func TestCopiesShareTheirGPU(t *testing.T) {
 	h := newGPUHost(t)
 	take := func(key string, again *restored) (*note, error) {
 		n := &note{Key: key, Spec: &sdk.MachineSpec{GPU: "H100", GPUCount: 1}}
-		_, _, lock, err := h.p.takeGPUs(t.Context(), handleOf(key), n, again)
+		wish, err := wishAgain(h.p, handleOf(key), n, again)
 		if err == nil {
-			defer lock.Remove()
+			_, _, err = h.p.gpus.take(t.Context(), n, wish, again)
+		}
+		if err == nil {
 			h.live(key, n)
 		}
 		return n, err
@@ -134,7 +136,7 @@ func TestCopiesShareTheirGPU(t *testing.T) {
 	if n, err := take("original", nil); err != nil || n.GPUs[0] != "GPU-a" || n.Shares != "" {
 		t.Fatalf("%+v, %v", n, err)
 	}
-	if _, err := take("restored", share("")); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "the GPU GPU-a (NVIDIA H100 80GB HBM3), which another sandbox uses") {
+	if _, err := take("restored", share("")); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "the saved processes go back only to the GPU that they were on: 1 × GPU-a requested, 0 of this computer's 1 free; GPU 0 (H100-SXM): a sandbox of ") {
 		t.Errorf("from a snapshot: %v", err)
 	}
 	for _, copied := range []string{"one", "two"} {
@@ -172,13 +174,22 @@ func (h *gpuHost) live(key string, n *note) {
 	h.t.Helper()
 	n.Isolation, n.Outer.PID = isolation.None, os.Getpid()
 	n.Outer.Start, _ = startOf(os.Getpid())
-	if err := h.p.folder(handleOf(key)).write(n); err != nil {
+	if err := errors.Join(os.MkdirAll(h.p.Dir, 0o700), h.p.folder(handleOf(key)).write(n)); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
 func (h *gpuHost) gone(key string) {
 	h.t.Helper()
+	n, err := h.p.folder(handleOf(key)).read()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, k := range n.Claims {
+		if err := os.Remove(k.Path); err != nil {
+			h.t.Fatal(err)
+		}
+	}
 	if err := os.Remove(h.p.folder(handleOf(key)).note); err != nil {
 		h.t.Fatal(err)
 	}

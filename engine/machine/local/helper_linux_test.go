@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/image/registry"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
@@ -86,12 +87,20 @@ func providerAt(base string) *provider {
 		Python: func(ctx context.Context) (isolation.Interpreter, error) {
 			return isolation.Python(ctx, func(string) string { return "" })
 		},
-		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"}, Watchdog: []string{"/proc/self/exe", "watchdog"}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}, Registry: registry.Open,
+		Leases: leasesAt(base, func(context.Context) (gpulease.State, error) { return gpulease.State{}, nil }),
+		Grace:  time.Second, Gate: []string{"/proc/self/exe", "gate"}, Watchdog: []string{"/proc/self/exe", "watchdog"}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}, Registry: registry.Open,
 	}).(*provider)
 	for _, kind := range own() { // whose trials would be most of the tests' time; TestDescribe makes them
 		p.trials.proven.Store(kind, true)
 	}
 	return p
+}
+
+// leasesAt has GPUs claimed in a folder of the test.
+func leasesAt(base string, ask gpulease.Asker) func() (*gpulease.Folder, error) {
+	return func() (*gpulease.Folder, error) {
+		return gpulease.Open(gpulease.Options{Dir: filepath.Join(base, "gpus"), Ask: ask})
+	}
 }
 
 // close ends what a test has left, and complains about what is left then.

@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
@@ -45,6 +47,7 @@ type Options struct {
 	PythonVersion func(ctx context.Context, version string) (isolation.Interpreter, error)
 
 	GPUs      func(ctx context.Context) (isolation.GPUSet, error) // default [isolation.GPUs]
+	Leases    func() (*gpulease.Folder, error)                    // where GPUs are claimed; default the folder of all users
 	ImagesDir string                                              // cache of images; default below Dir
 	Registry  image.Opener                                        // the client of registries, registry.Open; nil = no images
 	Login     func(ref string) bool                               // whether an image may be fetched with the user's login; nil = every one
@@ -82,10 +85,14 @@ func New(o Options) sdk.Provider {
 	if o.GPUs == nil {
 		o.GPUs = isolation.GPUs
 	}
+	if o.Leases == nil {
+		o.Leases = sync.OnceValues(func() (*gpulease.Folder, error) { return gpulease.Open(gpulease.Options{}) })
+	}
 	if o.ImagesDir == "" {
 		o.ImagesDir = filepath.Join(o.Dir, "images")
 	}
 	p := &provider{Options: o, at: func(string) {}, memoryFree: memoryFree, runtimes: binaries{dir: o.ArtifactsDir}}
+	p.gpus = &gpuPool{Options: &p.Options}
 	p.trials = trials{dir: o.Dir, places: o.Places, detectUplink: netproxy.DetectUplink}
 	p.watchdog = watcher{dir: o.Dir, argv: o.Watchdog}
 	if len(o.Watchdog) == 0 {
@@ -105,6 +112,7 @@ type provider struct {
 	runtimes binaries
 	watchdog watcher
 	roots    rootfs.Store
+	gpus     *gpuPool
 
 	sharesOpen bool // tests of attacks: network open is network host
 }
@@ -113,7 +121,7 @@ type provider struct {
 // was asked for.
 func (p *provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
 	if q.GPU != "" {
-		return p.gpuOffers(ctx, q)
+		return p.gpus.offers(ctx, q)
 	}
 	return []sdk.Offer{{ID: Name, Region: runtime.GOOS + "/" + runtime.GOARCH, Stock: "high"}}, nil
 }

@@ -45,19 +45,20 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 		return "", err
 	}
 	p.at("launched")
-	if err := watched(); err != nil {
+	abandon := func(err error) (string, error) {
 		_ = p.kill(context.WithoutCancel(ctx), f, n)
 		_, _ = n.lift(), f.remove()
 		return "", err
+	}
+	if err := p.guarded(ctx, n, watched); err != nil {
+		return abandon(err)
 	}
 	if listeners != nil {
 		// What ended at once says why itself; beside what lives on without bwrap, the next look
 		// starts another gate.
 		if err := p.openGate(ctx, f, n, listeners, n.Outer); err != nil && alive(n.Outer) && f.lives(n) {
 			p.trials.forgetUplink() // which is tried again before the next machine
-			_ = p.kill(context.WithoutCancel(ctx), f, n)
-			_, _ = n.lift(), f.remove()
-			return "", err
+			return abandon(err)
 		}
 		p.at("gated")
 	}
@@ -72,6 +73,14 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 	return warning, nil
 }
 
+// guarded waits until the watchdog is there, and has taken over the GPUs of the machine.
+func (p *provider) guarded(ctx context.Context, n *note, watched func() error) error {
+	if err := watched(); err != nil || p.watchdog.off {
+		return err
+	}
+	return p.gpus.handOver(ctx, n)
+}
+
 // intend finds what the machine needs and writes down that it will be started.
 func (p *provider) intend(ctx context.Context, handle string, f folder, n *note, b boot) (boot, error) {
 	var err error
@@ -81,12 +90,13 @@ func (p *provider) intend(ctx context.Context, handle string, f folder, n *note,
 	if n.Spec.GPU == "" {
 		return b, f.write(n)
 	}
-	set, taken, lock, err := p.takeGPUs(ctx, handle, n, b.again)
+	wish, err := wishAgain(p, handle, n, b.again)
 	if err != nil {
 		return b, err
 	}
-	defer lock.Remove()
-	b.gpus, b.taken = set, taken
+	if b.gpus, b.taken, err = p.gpus.take(ctx, n, wish, b.again); err != nil {
+		return b, err
+	}
 	return b, f.write(n)
 }
 

@@ -41,9 +41,11 @@ func endMachine(ctx context.Context, p *provider, handle string, f folder) error
 		return err
 	}
 	if n != nil {
+		before, _ := f.processesOf(n).Processes() // kill reports the error
 		if err := p.kill(ctx, f, n); err != nil {
 			return err
 		}
+		p.gpus.awaitFree(ctx, n, before)
 		if err := n.lift(); err != nil {
 			return err
 		}

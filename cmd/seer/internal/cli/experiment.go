@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -80,6 +82,39 @@ func (o *overrides) Type() string { return "stringArray" }
 func AddUnguarded(c *cobra.Command, o *engine.CheckOptions) {
 	c.Flags().BoolVar(&o.Unguarded, "unguarded", false, "allow a provider that cannot end its machines by itself: if seer\ndies, such a machine costs money until you end it")
 }
+
+// AddWait adds the flags for machines that are not free yet.
+func AddWait(c *cobra.Command, o *engine.CheckOptions) {
+	c.Flags().DurationVar(&o.MaxWait, "max-wait", 0, "as --wait, for at most this `duration`, such as 90m")
+	f := c.Flags().VarPF(waitFlag{o}, "wait", "", "wait until a machine or GPU that fits is free; for the GPUs of this computer,\nin the order in which people asked")
+	f.NoOptDefVal = "true"
+}
+
+// forever is longer than anybody waits.
+const forever = 100 * 365 * 24 * time.Hour
+
+// waitFlag is --wait: a wait without an end, unless --max-wait gives one.
+type waitFlag struct{ o *engine.CheckOptions }
+
+// Set implements [pflag.Value].
+func (f waitFlag) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	switch {
+	case err != nil:
+		return errors.New("it is true or false")
+	case on && f.o.MaxWait == 0:
+		f.o.MaxWait = forever
+	case !on:
+		f.o.MaxWait = 0
+	}
+	return nil
+}
+
+// String implements [pflag.Value].
+func (f waitFlag) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (f waitFlag) Type() string { return "bool" }
 
 // CompleteExperiment offers YAML files as the first argument.
 func CompleteExperiment(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {

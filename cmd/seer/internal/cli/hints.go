@@ -16,6 +16,7 @@ func Hint(r remedy.Remedy) string {
 		remedy.ListSandboxes:    "seer ls",
 		remedy.RunExperiment:    "seer run FILE",
 		remedy.InitExperiment:   "seer init",
+		remedy.WaitForGPU:       "--wait",
 		remedy.CollectGarbage:   "seer gc",
 		remedy.ShowOffers:       "seer offers",
 		remedy.AllowUnguarded:   "--unguarded",

@@ -118,7 +118,7 @@ func offerRows(offers []engine.ProviderOffer) [][]string {
 		if v == 0 {
 			return "-"
 		}
-		return fmt.Sprintf("%g", v)
+		return fmt.Sprintf("%.4g", v)
 	}
 	rows := make([][]string, len(offers))
 	for n, o := range offers {

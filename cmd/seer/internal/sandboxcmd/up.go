@@ -31,6 +31,7 @@ and serve it again.
 The ID goes to stdout.`,
 		Example: `  seer up seer.yaml --name lab
   seer up seer.yaml --snapshot after-setup
+  seer up seer.yaml --max-wait 2h   # until a GPU is free
   id=$(seer up seer.yaml --quiet)
   seer up seer.yaml --json | jq -r '.endpoints[0].url'`,
 		Args:              cli.Args(1, 1, "the experiment FILE"),
@@ -49,6 +50,7 @@ The ID goes to stdout.`,
 	}
 	cli.AddSet(c, &set)
 	cli.AddUnguarded(c, &o.CheckOptions)
+	cli.AddWait(c, &o.CheckOptions)
 	a.AddTrust(c)
 	c.Flags().StringVar(&o.Snapshot, "snapshot", "", "start from the files of snapshot `NAME`")
 	_ = c.RegisterFlagCompletionFunc("snapshot", a.CompleteSnapshot)

@@ -13,7 +13,7 @@ func MainWith(dir string, ready io.Writer, look time.Duration, silent int) int {
 	if silent == 0 {
 		l.silent = 1 << 30
 	}
-	w := &watchdog{dir: dir, limits: l, machines: map[string]*machine{}}
+	w := newWatchdog(dir, l)
 	if w.run(context.Background(), ready) != nil {
 		return 1
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/machine/local/proc"
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -28,6 +29,7 @@ type note struct {
 	Parked    json.RawMessage `json:"parked"`
 	EndUnix   int64           `json:"end_unix"`
 	CreatedAt time.Time       `json:"created_at"`
+	Claims    []gpulease.Kept `json:"gpu_claims"`
 	Limits    *struct {
 		Unified string `json:"unified"`
 	} `json:"limits"`
@@ -60,6 +62,28 @@ type machine struct {
 	asked      time.Time // when it was last asked for an answer
 	silent     atomic.Int32
 	asking     atomic.Bool
+	claims     map[string]*gpulease.Claim // of GPUs, by path: they are held as long as the machine lives
+	awaited    bool                       // somebody waits for its end
+}
+
+// hold holds the machine's GPUs, and reports whether it has them all.
+func (m *machine) hold() bool {
+	for _, k := range m.note.Claims {
+		if m.claims[k.Path] != nil {
+			continue
+		}
+		if c, err := gpulease.Hold(k); err == nil {
+			m.claims[k.Path] = c
+		}
+	}
+	return len(m.claims) >= len(m.note.Claims)
+}
+
+// forget gives the machine's GPUs back.
+func (m *machine) forget() {
+	for _, c := range m.claims {
+		c.Release()
+	}
 }
 
 // starting is how long a machine may have a note without a process.

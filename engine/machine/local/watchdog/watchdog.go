@@ -17,6 +17,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -42,7 +43,7 @@ var usual = limits{grace: 10 * time.Second, saving: 15 * time.Minute, look: time
 // that was there before. It returns the exit status.
 func Main(dir string, ready io.Writer, log io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // whoever waits for ready may be gone
-	w := &watchdog{dir: dir, limits: usual, machines: map[string]*machine{}}
+	w := newWatchdog(dir, usual)
 	if err := w.run(context.Background(), ready); err != nil {
 		_, _ = fmt.Fprintln(log, "watchdog:", err)
 		return 1
@@ -55,6 +56,11 @@ type watchdog struct {
 	limits
 	machines map[string]*machine // handle → what is known, also once its note is gone
 	killing  sync.WaitGroup
+	woken    chan struct{} // it is to look now
+}
+
+func newWatchdog(dir string, l limits) *watchdog {
+	return &watchdog{dir: dir, limits: l, machines: map[string]*machine{}, woken: make(chan struct{}, 1)}
 }
 
 // run serves until no machine is left. Whoever makes a machine writes its note first and
@@ -80,8 +86,7 @@ func (w *watchdog) run(ctx context.Context, ready io.Writer) error {
 
 // serve returns when no machine is left.
 func (w *watchdog) serve(ctx context.Context) {
-	changes, stop := w.changes()
-	defer stop()
+	defer w.changes()()
 	defer w.killing.Wait()
 	for {
 		w.look()
@@ -92,7 +97,7 @@ func (w *watchdog) serve(ctx context.Context) {
 		timer := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
-		case <-changes:
+		case <-w.woken:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -104,8 +109,7 @@ func (w *watchdog) serve(ctx context.Context) {
 
 // changes tells of notes that come and go. Where the system cannot, there is a look every
 // five seconds.
-func (w *watchdog) changes() (<-chan struct{}, func()) {
-	out, watcher := make(chan struct{}, 1), (*fsnotify.Watcher)(nil)
+func (w *watchdog) changes() (stop func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
 		if err = watcher.Add(w.dir); err != nil {
@@ -114,15 +118,12 @@ func (w *watchdog) changes() (<-chan struct{}, func()) {
 	}
 	if err != nil {
 		w.limits.look = min(w.limits.look, 5*time.Second)
-		return out, func() {}
+		return func() {}
 	}
 	go func() {
 		for event := range watcher.Events {
 			if handleOf(event.Name) != "" || event.Name == w.dir {
-				select {
-				case out <- struct{}{}:
-				default:
-				}
+				w.wake()
 			}
 		}
 	}()
@@ -130,7 +131,7 @@ func (w *watchdog) changes() (<-chan struct{}, func()) {
 		for range watcher.Errors { // an overflow: the next look finds everything
 		}
 	}()
-	return out, func() { _ = watcher.Close() }
+	return func() { _ = watcher.Close() }
 }
 
 // look takes up the machines that have notes, and forgets those that have ended. A
@@ -151,16 +152,46 @@ func (w *watchdog) look() {
 			continue
 		}
 		noted[handle] = true
-		if m := w.machines[handle]; m == nil || !m.note.CreatedAt.Equal(n.CreatedAt) {
-			w.machines[handle] = &machine{root: filepath.Join(w.dir, handle), lock: filepath.Join(w.dir, "locks", handle), note: n}
-		} else {
-			m.note = n
+		m := w.machines[handle]
+		if m == nil || !m.note.CreatedAt.Equal(n.CreatedAt) {
+			if m != nil {
+				m.forget()
+			}
+			m = &machine{root: filepath.Join(w.dir, handle), lock: filepath.Join(w.dir, "locks", handle), claims: map[string]*gpulease.Claim{}}
+			w.machines[handle] = m
 		}
+		m.note = n
 	}
 	for handle, m := range w.machines {
 		if !m.lives(noted[handle]) {
+			m.forget()
 			delete(w.machines, handle)
 		}
+	}
+}
+
+// holdAgain is when another trial is made to hold a GPU whose claim somebody just looked at.
+const holdAgain = time.Second
+
+// await has the watchdog look when a machine with a GPU ends, so that the GPU is free at once.
+func (w *watchdog) await(m *machine) {
+	p := m.processes()
+	if m.awaited || len(m.note.Claims) == 0 || p.Outer.PID == 0 {
+		return
+	}
+	m.awaited = true
+	go func() {
+		waitEnd(p.Outer)
+		waitEnd(p.Inner)
+		w.wake()
+	}()
+}
+
+// wake has the watchdog look now.
+func (w *watchdog) wake() {
+	select {
+	case w.woken <- struct{}{}:
+	default:
 	}
 }
 
@@ -171,6 +202,10 @@ func (w *watchdog) act(ctx context.Context, now time.Time) time.Duration {
 		if m.ending.Load() {
 			continue
 		}
+		if !m.hold() {
+			next = min(next, holdAgain)
+		}
+		w.await(m)
 		why := m.hung(w.limits, now)
 		if end := m.end(w.limits); why == "" && !end.IsZero() {
 			if left := end.Sub(now); left > 0 {

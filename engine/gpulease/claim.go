@@ -1,0 +1,207 @@
+package gpulease
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/internal/text"
+)
+
+const version = 1
+
+// content is what a claim or a ticket says. Only the lock on it, its owner and a claim's name are
+// trusted.
+type content struct {
+	Version int `json:"version"`
+	Claimed
+	Wish *Wish `json:"wish,omitempty"` // of a ticket
+}
+
+// Take claims GPUs for a sandbox. ticket is its place in the queue; nil = behind all that
+// wait. The error is a [BusyError] where they are in use or others wait for them.
+func (f *Folder) Take(ctx context.Context, gpus []GPU, w Wish, who Owner, ticket *Ticket) ([]*Claim, error) {
+	return f.take(ctx, gpus, waiting{w, f.owner(who)}, ticket, true)
+}
+
+// take chooses GPUs, and claims them unless that is only a trial.
+func (f *Folder) take(ctx context.Context, gpus []GPU, me waiting, ticket *Ticket, claim bool) ([]*Claim, error) {
+	state, err := f.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	uses, err := f.uses(gpus, state)
+	if err != nil {
+		return nil, err
+	}
+	before, err := f.before(ticket)
+	if err != nil {
+		return nil, err
+	}
+	chosen := choose(uses, before, me)
+	if chosen == nil {
+		return nil, busy(uses, before, me)
+	}
+	var claims []*Claim
+	for _, i := range chosen {
+		if !claim {
+			break
+		}
+		c, err := f.claim(&uses[i], me)
+		if err != nil {
+			End(claims)
+			return nil, err
+		}
+		claims = append(claims, c)
+	}
+	return claims, nil
+}
+
+func (f *Folder) claim(u *Use, me waiting) (*Claim, error) {
+	k := Kept{Claimed: Claimed{
+		Owner: me.Owner, UUID: u.UUID, Bytes: me.Share.Of(u.Memory), Group: me.Group, Since: time.Now().UTC().Truncate(time.Second),
+	}}
+	h, err := f.hold(prefix(u.UUID)+randomText()+claimSuffix, content{Version: version, Claimed: k.Claimed})
+	if err != nil {
+		return nil, err
+	}
+	k.Path = h.path
+	return &Claim{k, h}, nil
+}
+
+func (f *Folder) owner(who Owner) Owner {
+	who.UID, who.User = f.uid, f.user(f.uid)
+	return who
+}
+
+// Look says who uses the GPUs now.
+func (f *Folder) Look(ctx context.Context, gpus []GPU) ([]Use, error) {
+	state, err := f.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return f.uses(gpus, state)
+}
+
+// uses puts together what the driver says and what is claimed. The caller has the mutex.
+func (f *Folder) uses(gpus []GPU, state State) ([]Use, error) {
+	living, err := f.living(claimSuffix)
+	if err != nil {
+		return nil, err
+	}
+	uses := make([]Use, len(gpus))
+	for i, g := range gpus {
+		u := Use{GPU: g, Device: state.device(g.UUID)}
+		for _, one := range living {
+			if c, ok := f.claimed(one, g); ok {
+				u.Claims = append(u.Claims, c)
+			}
+		}
+		for _, p := range state.Processes {
+			// The processes of a sandbox run as its user.
+			mine := func(c Claimed) bool { return c.UID == p.UID || c.Bytes == 0 }
+			if p.UUID == g.UUID && !slices.ContainsFunc(u.Claims, mine) {
+				if p.UID >= 0 {
+					p.User = f.user(p.UID)
+				}
+				u.Others = append(u.Others, p)
+			}
+		}
+		uses[i] = u
+	}
+	return uses, nil
+}
+
+// prefix begins the names of a GPU's claims.
+func prefix(uuid string) string { return strings.ReplaceAll(uuid, "/", "_") + "-" }
+
+// claimed reads a claim of a GPU. One that cannot be read is of the whole GPU: somebody holds it.
+func (f *Folder) claimed(one found, g GPU) (Claimed, bool) {
+	rest, ok := strings.CutPrefix(one.name, prefix(g.UUID))
+	if !ok || strings.Contains(rest, "-") {
+		return Claimed{}, false
+	}
+	var said content
+	if json.Unmarshal(one.data, &said) != nil || said.Version != version || said.Bytes < 0 || said.Bytes > g.Memory {
+		said = content{}
+	}
+	c := said.Claimed
+	c.UID, c.User, c.UUID, c.Sandbox = one.uid, f.user(one.uid), g.UUID, plain(c.Sandbox)
+	return c, true
+}
+
+// plain keeps what a stranger wrote short and in one line.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, text)
+	runes := []rune(text)
+	return string(runes[:min(len(runes), 64)])
+}
+
+// user is the name of a user of this computer, or the number.
+func (f *Folder) user(uid int) string {
+	if name, ok := f.users.Load(uid); ok {
+		return name.(string)
+	}
+	name := "uid " + strconv.Itoa(uid)
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		name = plain(u.Username)
+	}
+	f.users.Store(uid, name)
+	return name
+}
+
+// Occupied says what of a sandbox that has ended is still on the GPUs that it had; empty if
+// nothing is. mine tells its processes.
+func (f *Folder) Occupied(ctx context.Context, had []Kept, mine func(pid int) bool) (string, error) {
+	state, err := f.ask(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range had {
+		known := int64(0)
+		for _, p := range state.Processes {
+			switch {
+			case p.UUID != k.UUID:
+			case mine(p.PID):
+				return fmt.Sprintf("process %d is still on the GPU %s", p.PID, k.UUID), nil
+			default:
+				known += p.Memory
+			}
+		}
+		// In a container the driver names no processes, and its memory alone tells.
+		if used := state.device(k.UUID).Used; k.Bytes == 0 && used-known > idle {
+			return fmt.Sprintf("%s of the memory of the GPU %s are still in use", text.Bytes(used), k.UUID), nil
+		}
+	}
+	return "", nil
+}
+
+// Sleep waits with the clock of the folder.
+func (f *Folder) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-f.after(d):
+		return nil
+	}
+}

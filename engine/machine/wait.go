@@ -1,0 +1,136 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// queuer is a provider whose machines wait in turn, as those of this computer do for its GPUs.
+// wait returns when a machine of the spec may be had; until then it tells why it is not, and
+// its place. leave gives the place up. All are nil where nothing is shared in turn.
+type queuer interface {
+	Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(ctx context.Context, tell func(string)) error, leave func(), err error)
+}
+
+// askAgain is how often providers without a queue are asked again.
+const askAgain = 30 * time.Second
+
+// waiting is a start while none of its choices has capacity.
+type waiting struct {
+	*start
+	until  time.Time
+	joined bool
+	turns  []func(context.Context, func(string)) error // of the providers with a queue
+	places []func()                                    // how they are left
+	asks   bool                                        // there are providers without a queue
+}
+
+// wait returns when it is worth while to try the choices again. What was tried has been ended
+// before.
+func (w *waiting) wait(ctx context.Context, why error) error {
+	ending, cancel := w.d.ending(ctx)
+	err := w.d.release(ending, w.p, &w.rec, true)
+	cancel()
+	if err != nil {
+		return fmt.Errorf("%w; it was not waited for, for this one could not be ended: %w", why, err)
+	}
+	left := w.until.Sub(w.d.Clock.Now())
+	if left <= 0 {
+		return fmt.Errorf("nothing was free within %s: %w", w.maxWait, why)
+	}
+	if err := w.join(ctx); err != nil {
+		return err
+	}
+	if w.asks { // a queue tells more
+		if err := w.say(ctx, "waiting: "+oneLine(why)); err != nil {
+			return err
+		}
+	}
+	if err := w.first(ctx, left); err != nil {
+		return err
+	}
+	w.deadline = w.d.Clock.Now().Add(w.d.StartTimeout)
+	return w.turnTo(ctx, 0, func(*Record) {})
+}
+
+// join takes a place in each queue.
+func (w *waiting) join(ctx context.Context) error {
+	if w.joined {
+		return nil
+	}
+	w.joined = true
+	for i := range w.choices {
+		c := &w.choices[i]
+		p := w.known[c.Provider]
+		if r, ok := p.(*retrier); ok {
+			p = r.next
+		}
+		q, ok := p.(queuer)
+		if !ok {
+			w.asks = true
+			continue
+		}
+		spec, err := c.spec(&w.rec)
+		if err != nil {
+			return err
+		}
+		spec.EndUnix = 0 // it counts from the end of the wait
+		turn, leave, err := q.Queue(ctx, spec)
+		if err != nil {
+			return err
+		}
+		if turn == nil {
+			w.asks = true
+			continue
+		}
+		w.turns, w.places = append(w.turns, turn), append(w.places, leave)
+	}
+	return nil
+}
+
+// say tells what the start waits for. It has no end meanwhile.
+func (w *waiting) say(ctx context.Context, text string) error {
+	return w.record(ctx, func(r *Record) { r.HardEnd, r.Message = time.Time{}, text })
+}
+
+// first returns when the first of the queues has its turn, or it is time to ask the other
+// providers again, or for the last time.
+func (w *waiting) first(ctx context.Context, left time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if w.asks {
+		left = min(left, askAgain)
+	}
+	done, said := make(chan error, len(w.turns)+1), make(chan string)
+	for _, turn := range w.turns {
+		go func() {
+			done <- turn(ctx, func(text string) {
+				select {
+				case said <- text:
+				case <-ctx.Done():
+				}
+			})
+		}()
+	}
+	go func() { done <- w.d.Clock.Sleep(ctx, left) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case text := <-said:
+			if err := w.say(ctx, text); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// leave gives up the places in all queues.
+func (w *waiting) leave() {
+	for _, leave := range w.places {
+		leave()
+	}
+}

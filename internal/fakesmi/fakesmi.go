@@ -1,0 +1,106 @@
+// Package fakesmi is an nvidia-smi for tests, whose GPUs and processes are in files.
+package fakesmi
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+//go:embed nvidia-smi
+var script []byte
+
+// GPU is one that the driver knows. Text fields are printed as they are, so that they can be
+// [N/A] or ERR!.
+type GPU struct {
+	Index       int
+	Name, UUID  string
+	Total, Used int    // MiB
+	Utilization string // percent; default 0
+	Temperature string // °C; default 40
+}
+
+// App is a process on a GPU.
+type App struct {
+	GPU  string // UUID
+	PID  int
+	Name string
+	Used int // MiB; below 0 = [N/A]
+}
+
+// SMI is a folder with the program.
+type SMI struct {
+	Dir string
+	t   testing.TB
+}
+
+// New makes the program and its GPUs.
+func New(t testing.TB, gpus ...GPU) *SMI {
+	t.Helper()
+	s := &SMI{Dir: t.TempDir(), t: t}
+	s.write("nvidia-smi", string(script), 0o755)
+	if err := os.Chmod(s.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.GPUs(gpus...)
+	s.Apps()
+	s.write("list", "", 0o644)
+	return s
+}
+
+// Path is the program.
+func (s *SMI) Path() string { return filepath.Join(s.Dir, "nvidia-smi") }
+
+// GPUs replaces the GPUs.
+func (s *SMI) GPUs(gpus ...GPU) {
+	s.t.Helper()
+	lines := []string{"index, name, uuid, memory.total, memory.used, utilization.gpu, temperature.gpu, driver_version, pci.bus_id"}
+	for _, g := range gpus {
+		lines = append(lines, fmt.Sprintf("%d, %s, %s, %d, %d, %s, %s, 580.159.04, 00000000:%02X:00.0",
+			g.Index, g.Name, g.UUID, g.Total, g.Used, cmp.Or(g.Utilization, "0"), cmp.Or(g.Temperature, "40"), g.Index+1))
+	}
+	s.write("gpus", strings.Join(lines, "\n")+"\n", 0o644)
+}
+
+// Apps replaces the processes.
+func (s *SMI) Apps(apps ...App) {
+	s.t.Helper()
+	lines := []string{"gpu_uuid, pid, used_memory, process_name"}
+	for _, a := range apps {
+		used := fmt.Sprint(a.Used)
+		if a.Used < 0 {
+			used = "[N/A]"
+		}
+		lines = append(lines, fmt.Sprintf("%s, %d, %s, %s", a.GPU, a.PID, used, a.Name))
+	}
+	s.write("apps", strings.Join(lines, "\n")+"\n", 0o644)
+}
+
+// List replaces what -L says.
+func (s *SMI) List(text string) { s.write("list", text, 0o644) }
+
+// Hang has the program never answer; Fail has it fail with a text.
+func (s *SMI) Hang() { s.write("hang", "", 0o644) }
+
+// Fail has the program say a text and fail.
+func (s *SMI) Fail(text string) { s.write("fail", text, 0o644) }
+
+// Command runs the program.
+func (s *SMI) Command(args ...string) *exec.Cmd { return exec.Command(s.Path(), args...) }
+
+// write replaces a file at once: the program may be reading it.
+func (s *SMI) write(name, content string, mode os.FileMode) {
+	s.t.Helper()
+	path := filepath.Join(s.Dir, name)
+	if err := os.WriteFile(path+".new", []byte(content), mode); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		s.t.Fatal(err)
+	}
+}
