@@ -96,5 +96,6 @@ func (e *Engine) wireUpkeep(o Options) {
 	}
 	e.doctor = &doctor.Doctor{
 		Python: e.python, Paths: e.paths, Store: e.store, Getenv: o.getenv, Plugins: e.Plugins, PluginDirs: e.PluginDirs(), Now: o.Now,
+		GPUs: isolation.GPUs, Local: e.starter.Local,
 	}
 }

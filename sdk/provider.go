@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 )
 
 // Provider rents machines and nothing else. A provider only makes a machine run Spec.Command
@@ -77,6 +78,7 @@ const (
 	FeatureSelfEnd     Feature = "self_end"     // a machine can stop its own billing; see [SelfEndVariable]
 	FeatureIdleTimeout Feature = "idle_timeout" // ends an idle machine by itself
 	FeatureHostMounts  Feature = "host_mounts"  // mounts folders of this computer (Spec.Mounts)
+	FeatureGPUShare    Feature = "gpu_share"    // several machines share a GPU (Spec.GPUShare)
 )
 
 // ProviderInfo describes a backend.
@@ -186,6 +188,7 @@ type MachineSpec struct {
 	Offer          string            `json:"offer,omitempty"`    // ID of the [Offer] to take; empty = whatever fits
 	GPU            string            `json:"gpu,omitempty"`      // canonical name, or as the user wrote it without an Offer
 	GPUCount       int               `json:"gpu_count,omitempty"`
+	GPUShare       *GPUShare         `json:"gpu_share,omitempty"` // only with FeatureGPUShare; nil = whole GPUs
 	CPU            float64           `json:"cpu,omitempty"`       // cores; 0 = the backend's default
 	MemoryGB       float64           `json:"memory_gb,omitempty"` // GiB of RAM
 	DiskGB         int               `json:"disk_gb,omitempty"`
@@ -200,6 +203,21 @@ type MachineSpec struct {
 	TimeoutSeconds int64             `json:"timeout_seconds"`    // hard end of the machine's life, from its start
 	EndUnix        int64             `json:"end_unix,omitempty"` // the same as a time; List must give it back
 	Options        json.RawMessage   `json:"options,omitempty"`  // the user's provider_options, a JSON object
+}
+
+// GPUShare is how much of the memory of each GPU a machine gets, while others have the rest.
+// One of the fields is set.
+type GPUShare struct {
+	Parts int     `json:"parts,omitempty"` // one of so many equal parts
+	GB    float64 `json:"gb,omitempty"`    // GiB
+}
+
+// String is the share in words: 1/4, 20 GB.
+func (s GPUShare) String() string {
+	if s.Parts > 0 {
+		return fmt.Sprintf("1/%d", s.Parts)
+	}
+	return fmt.Sprintf("%.4g GB", s.GB)
 }
 
 // Volume is a disk that outlives machines. The provider makes it if no volume has the name.

@@ -20,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Doctor looks at a computer with the eyes of one engine. All fields must be set.
@@ -31,6 +32,9 @@ type Doctor struct {
 	Plugins    func(context.Context) ([]host.Plugin, []error) // the usable ones, and why others are not
 	PluginDirs []string                                       // where they were looked for
 	Now        func() time.Time
+
+	GPUs  func(context.Context) (isolation.GPUSet, error) // of this computer
+	Local func() (sdk.Provider, error)                    // the provider of this computer, which knows who uses them
 }
 
 // Finding is one thing that [Doctor.Check] looked at.
@@ -49,13 +53,14 @@ type Finding struct {
 // usable, VS Code is for debug, and an experiment that asks for what is not there is
 // refused with the reason.
 func (f Finding) Needed() bool {
-	return f.Name != codeServerName && f.Name != networkName && !strings.HasPrefix(f.Name, "isolation ")
+	return f.Name != codeServerName && f.Name != networkName && !strings.HasPrefix(f.Name, "isolation ") && !strings.HasPrefix(f.Name, gpuName)
 }
 
 // The findings of what is not needed for every sandbox.
 const (
 	codeServerName = "code-server"
 	networkName    = "network open"
+	gpuName        = "gpu" // and the number of one, or the isolation in which they were tried
 )
 
 // Check looks at everything this computer needs for sandboxes and agents. It
@@ -66,6 +71,7 @@ func (d *Doctor) Check(ctx context.Context) []Finding {
 	if runtime.GOOS == "linux" {
 		findings = append(findings, d.checkNetwork(ctx))
 	}
+	findings = append(findings, d.checkGPUs(ctx)...)
 	findings = append(findings, d.checkRuntime(), d.checkCodeServer())
 	findings = append(findings, d.checkPlugins(ctx)...)
 	return append(findings, d.checkFolders()...)

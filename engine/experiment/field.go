@@ -9,6 +9,7 @@ const (
 	KindInt      Kind = "integer"
 	KindNumber   Kind = "number" // above zero
 	KindSize     Kind = "size"   // GiB, or 512MB, 16GB, 1TB
+	KindShare    Kind = "share"  // a number of parts, or an amount as of KindSize with its unit
 	KindBool     Kind = "boolean"
 	KindDuration Kind = "duration"            // seconds, or 90m, 2h
 	KindStrings  Kind = "list of strings"     //

@@ -25,6 +25,7 @@ type inputSandbox struct {
 	Provider        []string                  `koanf:"provider"`
 	GPU             []string                  `koanf:"gpu"`
 	GPUCount        int                       `koanf:"gpu_count"`
+	GPUShare        string                    `koanf:"gpu_share"`
 	CPU             float64                   `koanf:"cpu"`
 	Memory          float64                   `koanf:"memory"`
 	Disk            float64                   `koanf:"disk"`
@@ -216,6 +217,9 @@ func (in inputSandbox) sandbox() Sandbox {
 		Ports: in.Ports, HostPorts: in.HostPorts, JupyterPort: in.JupyterPort, Debug: in.Debug, DebugPort: in.DebugPort, Isolation: in.Isolation, Nested: in.Nested,
 	}
 	s.Network, s.NetworkHosts = networkOf(in.Network)
+	if share, ok := shareOf(in.GPUShare); ok {
+		s.GPUShare = &share
+	}
 	for _, m := range in.Models {
 		s.Models = append(s.Models, Model{Name: m.Name, Revision: m.Revision, Include: m.Include, Exclude: m.Exclude, VarName: m.VarName, Hidden: m.Hidden,
 			IsPEFT: m.IsPEFT, BaseModel: m.BaseModel, LoadAsPEFT: m.LoadAsPEFT, DType: notAuto(m.DType), Device: notAuto(m.Device)})

@@ -66,6 +66,8 @@ func valueText(f Field) string {
 		text = "list of `[local, remote]` or `{local, remote}`"
 	case f.Kind == KindInt && f.Max != 0:
 		text = fmt.Sprintf("integer, %d to %d", f.Min, f.Max)
+	case f.Kind == KindShare:
+		text = fmt.Sprintf("integer, 2 to %d, or text with a unit: `20GB`", maxParts)
 	case f.Kind == KindSize:
 		text = "number, or text with a unit: `512MB`, `16GB`, `1TB`"
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 func (c *checker) scalar(path string, sc scalar, f Field) any {
@@ -19,6 +21,8 @@ func (c *checker) scalar(path string, sc scalar, f Field) any {
 		return c.number(path, sc, f)
 	case KindSize:
 		return c.size(path, sc, f)
+	case KindShare:
+		return c.share(path, sc)
 	case KindBool:
 		if b, ok := native(sc).(bool); ok {
 			return b
@@ -99,6 +103,25 @@ func (c *checker) size(path string, sc scalar, f Field) any {
 		return nil
 	}
 	return c.inRange(path, sc, n, f)
+}
+
+const maxParts = 64
+
+// share reads how much of a GPU a sandbox gets, and returns it as text.
+func (c *checker) share(path string, sc scalar) any {
+	if _, ok := shareOf(sc.Text); !ok {
+		c.fail(path, "expected a share, got "+describe(sc), fmt.Sprintf("write a number of sandboxes, 2 to %d, or an amount of memory with its unit, such as 20GB", maxParts))
+		return nil
+	}
+	return sc.Text
+}
+
+func shareOf(text string) (sdk.GPUShare, bool) {
+	if parts, err := strconv.Atoi(text); err == nil {
+		return sdk.GPUShare{Parts: parts}, parts >= 2 && parts <= maxParts
+	}
+	gb, ok := sizeOf(text)
+	return sdk.GPUShare{GB: gb}, ok && gb > 0 && gb <= maxSize
 }
 
 func sizeOf(text string) (float64, bool) {

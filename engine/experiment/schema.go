@@ -110,6 +110,11 @@ func typeOf(f Field) object {
 			object{"type": "number", "exclusiveMinimum": 0, "maximum": f.Max},
 			object{"type": "string", "pattern": sizePattern},
 		}}
+	case KindShare:
+		return object{"anyOf": []any{
+			object{"type": "integer", "minimum": 2, "maximum": maxParts},
+			object{"type": "string", "pattern": sizePattern},
+		}}
 	case KindBool:
 		return object{"type": "boolean"}
 	case KindDuration:

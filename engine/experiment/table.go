@@ -19,9 +19,9 @@ func sandboxFields() []Field {
 	return []Field{
 		{Key: "provider", Kind: KindOneOrAll, Nullable: true, Note: "`local`, unless a GPU is asked for that this computer lacks", Example: "local",
 			Doc: "The provider that rents the machine: `local` or a plugin; a list is an order of preference."},
-		{Key: "gpu", Kind: KindOneOrAll, Nullable: true, Default: "null", Example: "A100",
-			Doc: "GPU type, or a list in order of preference; `null` for CPU."},
+		{Key: "gpu", Kind: KindOneOrAll, Nullable: true, Default: "null", Example: "A100", Doc: "GPU type, or a list in order of preference; `null` for CPU."},
 		{Key: "gpu_count", Kind: KindInt, Default: "1", Min: 1, Max: 64, Doc: "Number of GPUs."},
+		{Key: "gpu_share", Kind: KindShare, Nullable: true, Note: "the whole GPU", Example: "4", Doc: "Share each GPU with other sandboxes: `4` is a quarter of its memory, `20GB` an amount; local provider only."},
 		{Key: "cpu", Kind: KindNumber, Nullable: true, Note: "the provider's", Max: 1024, Example: "0.5", Doc: "Minimum number of cores."},
 		{Key: "memory", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "16GB", Doc: "Minimum memory, in GiB."},
 		{Key: "disk", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "100GB",

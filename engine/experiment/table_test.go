@@ -12,6 +12,8 @@ func sample(f Field) any {
 	switch f.Kind {
 	case KindInt:
 		return max(f.Min, 1)
+	case KindShare:
+		return "4"
 	case KindNumber, KindSize:
 		return 1.5
 	case KindFrees:

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Experiment is one experiment file, parsed, defaulted and validated. Relative
@@ -35,6 +37,7 @@ type Sandbox struct {
 	Providers       []string                  // in order of preference; empty = choose (local unless a GPU is asked for that this machine lacks)
 	GPU             []string                  // in order of preference; empty = CPU
 	GPUCount        int                       // default 1
+	GPUShare        *sdk.GPUShare             // of each GPU; nil = whole GPUs
 	CPU             float64                   // cores; 0 = the provider's default
 	MemoryGB        float64                   // GiB; 0 = the provider's default
 	DiskGB          int                       // 0 = the provider's default

@@ -127,6 +127,9 @@ func (v *validator) machine() {
 	if s.GPUCount < 1 || s.GPUCount > 1 && len(s.GPU) == 0 {
 		v.fail("sandbox.gpu_count", "gpu_count needs gpu", "name the GPU type, or remove gpu_count")
 	}
+	if s.GPUShare != nil && len(s.GPU) == 0 {
+		v.fail("sandbox.gpu_share", "gpu_share needs gpu", "name the GPU type, or remove gpu_share")
+	}
 	if s.IdleTimeout > s.Timeout {
 		v.fail("sandbox.idle_timeout", "it is longer than timeout", "make it shorter, or remove it")
 	}

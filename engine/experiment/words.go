@@ -43,6 +43,8 @@ func wanted(f Field) string {
 		return "a number"
 	case KindSize:
 		return "a size"
+	case KindShare:
+		return "a share"
 	case KindBool:
 		return "true or false"
 	case KindDuration:

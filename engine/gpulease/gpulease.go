@@ -206,6 +206,9 @@ func Available(uses []Use, w Wish) (all, free int) {
 	return all, free
 }
 
+// Pick says which GPUs a wish would get now, as places in uses; nil = it has to wait.
+func Pick(uses []Use, w Wish) []int { return w.pick(uses, -1, nil) }
+
 // rivals counts those before that want one of the GPUs that the last one could have.
 func rivals(uses []Use, before []waiting, last waiting) (n int) {
 	mine := last.candidates(uses)

@@ -88,7 +88,7 @@ func (f *Folder) before(t *Ticket) ([]waiting, error) {
 			break
 		}
 		var said content
-		if json.Unmarshal(one.data, &said) != nil || said.Version != version || said.Wish == nil {
+		if json.Unmarshal(one.data, &said) != nil || said.Version != version || said.Wish == nil || said.Wish.Share.Parts < 0 || said.Wish.Share.Bytes < 0 {
 			continue
 		}
 		said.UID = one.uid

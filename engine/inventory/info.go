@@ -28,6 +28,8 @@ type Info struct {
 	Services    []ServiceInfo  `json:"services"`
 	GPU         string         `json:"gpu,omitempty"`
 	GPUCount    int            `json:"gpu_count,omitempty"`
+	GPUShare    string         `json:"gpu_share,omitempty"` // of each GPU: 1/4, 20 GB; empty = whole GPUs
+	GPUUse      *GPUUse        `json:"gpu_use,omitempty"`   // only [Inventory.Show] tells it, of sandboxes of this computer
 	Region      string         `json:"region,omitempty"`
 	CostPerHour float64        `json:"cost_per_hour"` // USD
 	Cost        float64        `json:"cost"`          // USD, until now
@@ -38,6 +40,13 @@ type Info struct {
 	// Environment is how programs use the sandbox. It has its keys, so only
 	// [Inventory.Show] tells it.
 	Environment *session.Handle `json:"environment,omitempty"`
+}
+
+// GPUUse is what a sandbox uses of its GPUs, as seen from outside.
+type GPUUse struct {
+	Memory  int64   `json:"memory_bytes"`      // of its processes, on all its GPUs, now
+	Peak    int64   `json:"memory_peak_bytes"` // the most that was seen; measured every 10 s, of shared GPUs every 2 s
+	Seconds float64 `json:"gpu_seconds"`       // how long it has had its GPUs, times their number
 }
 
 // Lease is until when a sandbox lives.
@@ -106,7 +115,7 @@ func infoOf(r machine.Record, now time.Time) Info {
 		Models:    []ModelInfo{},
 		Datasets:  []DatasetInfo{},
 		Services:  []ServiceInfo{},
-		GPU:       r.GPU, GPUCount: r.GPUCount, Region: r.Region, Budget: r.Budget,
+		GPU:       r.GPU, GPUCount: r.GPUCount, GPUShare: r.GPUShare, Region: r.Region, Budget: r.Budget,
 		CostPerHour: r.CostPerHour, Cost: r.Cost(now), Experiment: r.ExperimentFile, ExecutionMode: session.StateOf(r).Mode,
 	}
 	if !r.EndedAt.IsZero() {

@@ -40,6 +40,7 @@ type Inventory struct {
 type Plugins interface {
 	Native(provider string) bool // looking at its machines costs nothing
 	SawExperiment(file string)   // whose folder may have credentials
+	Provider(ctx context.Context, name string) (sdk.Provider, error)
 }
 
 // Find resolves an ID, an unambiguous beginning of it, or a name, and, where that costs
@@ -113,6 +114,7 @@ func (i *Inventory) Show(ctx context.Context, ref string) (Info, error) {
 	handle := session.HandleOf(r)
 	info.Environment = &handle
 	i.addFiles(&info)
+	info.GPUUse = i.gpuUse(ctx, r)
 	if r.State != sdk.Running {
 		return info, nil
 	}
@@ -133,6 +135,23 @@ func (i *Inventory) Show(ctx context.Context, ref string) (Info, error) {
 		info.Services[n].State = cmp.Or(string(h.Services[info.Services[n].Name]), "stopped")
 	}
 	return info, nil
+}
+
+// gpuUse is what this computer's provider has seen; nil where it has seen nothing.
+func (i *Inventory) gpuUse(ctx context.Context, r machine.Record) *GPUUse {
+	if r.GPU == "" || r.Provider != local.Name || r.Handle == "" {
+		return nil
+	}
+	p, err := i.Plugins.Provider(ctx, r.Provider)
+	gpus, ok := p.(local.GPUs)
+	if err != nil || !ok {
+		return nil
+	}
+	memory, peak, ok := gpus.GPUMemory(r.Handle)
+	if !ok {
+		return nil
+	}
+	return &GPUUse{memory, peak, i.Now().Sub(r.RentedAt).Seconds() * float64(max(1, r.GPUCount))}
 }
 
 // addFiles tells which files models and datasets have. What is no longer known is left out.

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -20,6 +21,9 @@ type foreign struct{}
 
 func (foreign) Native(string) bool   { return false }
 func (foreign) SawExperiment(string) {}
+func (foreign) Provider(context.Context, string) (sdk.Provider, error) {
+	return nil, sdk.Errorf(sdk.NotFound, "there is none")
+}
 
 // A sandbox of saved processes is nobody's until they are verified, by none of its names.
 func TestWhatIsNotVerifiedIsWithheld(t *testing.T) {

@@ -32,6 +32,11 @@ func checkpoint(context.Context, string, string, bool) error {
 	return sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
 }
 
+// TryGPU finds no GPU: there are none outside Linux.
+func TryGPU(context.Context, string, GPUSet, Interpreter, ...string) error {
+	return sdk.Errorf(sdk.Unsupported, "GPUs can be used only on Linux")
+}
+
 func askToEnd(context.Context, string) error {
 	return sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
 }

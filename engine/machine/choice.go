@@ -61,6 +61,10 @@ func (c *Choice) spec(r *Record) (sdk.MachineSpec, error) {
 // choose makes the record that of a machine which is about to be rented.
 func (r *Record) choose(c *Choice, now time.Time) {
 	r.Provider, r.Isolation, r.GPU, r.GPUCount = c.Provider, c.Isolation, c.GPU, c.Spec.GPUCount
+	r.GPUShare = ""
+	if c.Spec.GPUShare != nil {
+		r.GPUShare = c.Spec.GPUShare.String()
+	}
 	r.Offer, r.Region, r.CostPerHour, r.Port = c.Spec.Offer, c.Region, c.CostPerHour, c.Spec.Port
 	r.State, r.Message, r.Handle, r.Endpoints = sdk.Pending, "", "", nil
 	r.AskedAt, r.RentedAt, r.HardEnd = now, time.Time{}, time.Time{}

@@ -31,8 +31,9 @@ type Record struct {
 	Network   string `json:"network,omitempty"`
 	GPU       string `json:"gpu,omitempty"`
 	GPUCount  int    `json:"gpu_count,omitempty"`
-	Offer     string `json:"offer,omitempty"`  // the provider's own name for what was rented
-	Region    string `json:"region,omitempty"` // of the offer
+	GPUShare  string `json:"gpu_share,omitempty"` // of each GPU, in words; empty = whole GPUs
+	Offer     string `json:"offer,omitempty"`     // the provider's own name for what was rented
+	Region    string `json:"region,omitempty"`    // of the offer
 
 	State    sdk.State `json:"state"`
 	Message  string    `json:"message,omitempty"`  // why it is in this state, for people

@@ -106,7 +106,7 @@ func affordable(s experiment.Sandbox, price float64) float64 {
 func (p Plan) Spec(c Choice) sdk.MachineSpec {
 	image, _ := p.ImageOf(c)
 	spec := sdk.MachineSpec{
-		Ports: p.Ports, Offer: c.Offer, GPU: c.GPU, GPUCount: c.GPUCount, CPU: p.CPU, MemoryGB: p.MemoryGB, DiskGB: p.DiskGB, Regions: p.Regions,
+		Ports: p.Ports, Offer: c.Offer, GPU: c.GPU, GPUCount: c.GPUCount, GPUShare: p.GPUShare, CPU: p.CPU, MemoryGB: p.MemoryGB, DiskGB: p.DiskGB, Regions: p.Regions,
 		Image: image, Isolation: c.Isolation, NestedSandbox: p.Nested, Network: p.Network, NetworkHosts: p.NetworkHosts, TimeoutSeconds: int64(c.Timeout), Options: c.Options,
 	}
 	for _, v := range p.Volumes {

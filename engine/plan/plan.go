@@ -33,7 +33,9 @@ type Plan struct {
 	HostPorts     []int            `json:"host_ports,omitempty"` // of this computer, reached from inside
 	GPU           string           `json:"gpu,omitempty"`
 	GPUCount      int              `json:"gpu_count,omitempty"`
-	Choices       []Choice         `json:"choices"` // in the order in which they are tried; what is above is of the first
+	GPUShare      *sdk.GPUShare    `json:"gpu_share,omitempty"` // of each GPU; nil = whole GPUs
+	GPUs          []GPUUse         `json:"gpus,omitempty"`      // of this computer, that the experiment may get
+	Choices       []Choice         `json:"choices"`             // in the order in which they are tried; what is above is of the first
 	CPU           float64          `json:"cpu,omitempty"`
 	MemoryGB      float64          `json:"memory_gb,omitempty"`
 	DiskGB        int              `json:"disk_gb,omitempty"`
@@ -149,6 +151,16 @@ func GPUNames(gpus []FittingGPU) string {
 	return strings.Join(names, ", ")
 }
 
+// GPUUse is a GPU of this computer as it is when the plan is made.
+type GPUUse struct {
+	Label       string  `json:"label"`        // GPU 0 (H100-SXM)
+	UUID        string  `json:"uuid"`         //
+	Taken       bool    `json:"taken"`        // the experiment would get it now
+	UsedBy      string  `json:"used_by"`      // who uses it, in words; empty = nobody
+	FreeMemory  float64 `json:"free_memory"`  // GiB that others do not have
+	TotalMemory float64 `json:"total_memory"` // GiB
+}
+
 // Dataset is a dataset and where its path will be found.
 type Dataset struct {
 	Name   string `json:"name"`
@@ -210,7 +222,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 		Outputs:   exp.Outputs, Runs: exp.Runs, Timeout: s.Timeout.Seconds(), IdleTimeout: s.IdleTimeout.Seconds(), Warnings: []string{},
 	}
 	if report.GPU != "" {
-		p.GPU, p.GPUCount = report.GPU, s.GPUCount
+		p.GPU, p.GPUCount, p.GPUShare = report.GPU, s.GPUCount, s.GPUShare
 	}
 	p.Present, p.Python, p.Repos, p.ExecutionMode = report.Present, report.Python, report.Repos, s.ExecutionMode
 	p.contents(exp, report)

@@ -112,6 +112,30 @@ func clouds() preflight.Report {
 	}}
 }
 
+// A plan says which GPU of this computer it would be, and who has the others.
+func TestPlanOfAGPUHere(t *testing.T) {
+	report := local()
+	report.GPU, report.Choices[0].GPU, report.Choices[0].GPUCount = "H100-SXM", "H100-SXM", 1
+	p, err := plan.Make(read(t, "sandbox: {gpu: H100, gpu_share: 20GB}"), report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec := p.Spec(p.Choices[0]); spec.GPUShare == nil || *spec.GPUShare != (sdk.GPUShare{GB: 20}) {
+		t.Errorf("%+v", spec)
+	}
+	p.GPUs = []plan.GPUUse{{Label: "GPU 0 (H100-SXM)", UsedBy: "sandbox lab of alice", TotalMemory: 79.65}, {Label: "GPU 1 (H100-SXM)", Taken: true, FreeMemory: 79.65, TotalMemory: 79.65}}
+	text := strings.Join(p.Lines(), "\n")
+	for _, want := range []string{
+		"gpu share   20 GB of the memory of each GPU; torch keeps to it in services, and a sandbox that uses more ends\n",
+		"gpu         GPU 0 (H100-SXM), 0 of 79.65 GiB free, used by: sandbox lab of alice\n",
+		"gpu         GPU 1 (H100-SXM), 79.65 of 79.65 GiB free; it would be this one now\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+}
+
 func TestPlanOfClouds(t *testing.T) {
 	p, err := plan.Make(read(t, rented), clouds())
 	if err != nil {

@@ -33,6 +33,7 @@ func (p Plan) machineLines(t *text) {
 	for _, c := range p.others() {
 		t.line("or else", c.text(p.Timeout))
 	}
+	p.gpuLines(t)
 	t.list("size", p.size())
 	t.list("image", p.imageText())
 	for _, v := range p.Volumes {
@@ -47,6 +48,23 @@ func (p Plan) machineLines(t *text) {
 	t.line("cost", p.costText())
 	for _, a := range p.Accounts {
 		t.line("account", a.Text())
+	}
+}
+
+// gpuLines say which GPU of this computer it would be, and who has the others.
+func (p Plan) gpuLines(t *text) {
+	if s := p.GPUShare; s != nil {
+		t.line("gpu share", fmt.Sprintf("%s of the memory of each GPU; torch keeps to it in services, and a sandbox that uses more ends", *s))
+	}
+	for _, g := range p.GPUs {
+		words := fmt.Sprintf("%s, %.4g of %.4g GiB free", g.Label, g.FreeMemory, g.TotalMemory)
+		if g.UsedBy != "" {
+			words += ", used by: " + g.UsedBy
+		}
+		if g.Taken {
+			words += "; it would be this one now"
+		}
+		t.line("gpu", words)
 	}
 }
 

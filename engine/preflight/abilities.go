@@ -20,6 +20,7 @@ func (c machineCheck) abilities() {
 		c.longEnough(p)
 		c.image(p)
 		c.volumes(p)
+		c.gpuShare(p)
 		if p.thisComputer() {
 			c.withoutEffect(p)
 		}
@@ -42,6 +43,12 @@ func (c machineCheck) longEnough(p *candidate) {
 	limit := time.Duration(p.MaxTimeoutSeconds) * time.Second
 	if limit > 0 && c.exp.Sandbox.Timeout > limit {
 		c.fail("sandbox.timeout", fmt.Sprintf("provider `%s` keeps a machine for %s at most", p.Name, Duration(limit)), "make it shorter")
+	}
+}
+
+func (c machineCheck) gpuShare(p *candidate) {
+	if c.exp.Sandbox.GPUShare != nil && !p.Has(sdk.FeatureGPUShare) {
+		c.fail("sandbox.gpu_share", fmt.Sprintf("provider `%s` rents whole GPUs", p.Name), "remove gpu_share, or use another provider")
 	}
 }
 

@@ -202,6 +202,7 @@ func TestAbilities(t *testing.T) {
 		{"image without isolation", "sandbox: {isolation: none, image: {base: debian:12}}", "sandbox.image: without isolation a sandbox has the file system of this computer; set sandbox.isolation to auto, or remove the key"},
 		{"system packages here", "sandbox: {system_packages: [git, jq]}", "sandbox.system_packages: isolation `bubblewrap` does not let a sandbox change the system; gvisor does, which does not work here: runsc is not installed; set sandbox.isolation to gvisor, name an image that has it in image.base, or use another provider"},
 		{"commands here", "sandbox: {isolation: none, image: {commands: [ls]}}", "sandbox.image.commands: isolation `none` does not let a sandbox change the system; gvisor does"},
+		{"a share of a GPU in a cloud", "sandbox: {provider: modal, gpu: H100, gpu_share: 4}", "sandbox.gpu_share: provider `modal` rents whole GPUs; remove gpu_share, or use another provider"},
 		{"volumes here", "sandbox: {volumes: [{name: a, path: /data}]}", "sandbox.volumes: provider `local` has no volumes; remove the key"},
 		{"two Pythons", "sandbox: {provider: runpod, image: {base: 'debian:12'}, python_version: '3.11'}", "sandbox.python_version: provider `runpod` takes an image as it is, with the Python that it has; remove image.base or python_version"},
 		{"options of nobody", "sandbox: {provider: modal, provider_options: {modal: {a: 1}}, models: [./none]}", "sandbox.models.0: there is no `DIR/none`"},

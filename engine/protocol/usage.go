@@ -24,7 +24,8 @@ type DiskUsage struct {
 type GPUUsage struct {
 	Index       int     `json:"index"`
 	Name        string  `json:"name"`
-	Utilization float64 `json:"utilization"` // percent
+	Utilization float64 `json:"utilization"`           // percent
+	Temperature float64 `json:"temperature,omitempty"` // °C; 0 = not known
 	MemoryBytes int64   `json:"memory_bytes"`
 	MemoryTotal int64   `json:"memory_total"`
 }

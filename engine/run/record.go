@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/trust"
@@ -44,6 +45,8 @@ type runRecord struct {
 	HiddenNames []HiddenName `json:"hidden_names,omitempty"`
 	// Models and datasets of the sandbox. Their files are in run.models.json.
 	Models []modelRecord `json:"models"`
+
+	GPUUse *inventory.GPUUse `json:"gpu_use,omitempty"` // of the sandbox; only on this computer
 }
 
 // modelRecord says what a model or dataset was. Of a hidden model it tells no name, and nothing
@@ -119,7 +122,7 @@ func (r *runner) record(failure error) error {
 	}
 	rec := runRecord{
 		Run: r.result.Run, Experiment: r.exp.Name, File: r.exp.File, Started: r.started.UTC(), Seconds: r.result.Seconds,
-		Sandbox: r.result.Sandbox, Services: []serviceRecord{}, HiddenNames: r.result.HiddenNames, Models: r.models,
+		Sandbox: r.result.Sandbox, Services: []serviceRecord{}, HiddenNames: r.result.HiddenNames, Models: r.models, GPUUse: r.gpuUse,
 	}
 	if r.finished {
 		rec.ExitCode = &r.result.ExitCode

@@ -20,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/runs"
@@ -169,6 +170,7 @@ type runner struct {
 
 	costBefore float64                   // of a sandbox that was there before
 	manifests  map[string]manifestRecord // of the models, by digest
+	gpuUse     *inventory.GPUUse         // of the sandbox until its end; nil = none, or not known
 	finished   bool                      // the agent has ended by itself: there is an exit code
 }
 
@@ -437,6 +439,9 @@ func (r *runner) asked(ctx context.Context) bool {
 
 func (r *runner) endSandbox(ctx context.Context) error {
 	id := r.sandbox.ID()
+	if info, err := r.sandbox.Info(ctx); err == nil {
+		r.gpuUse = info.GPUUse
+	}
 	if r.opts.In != "" {
 		r.result.Kept = true
 		return r.sandbox.Close()

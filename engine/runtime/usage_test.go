@@ -16,8 +16,8 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	smi := func(script string) { writeFile(t, filepath.Join(bin, "nvidia-smi"), "#!/bin/sh\n"+script) }
-	smi(`test "$*" = "--query-gpu=index,name,utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits" || exit 1
-echo "0, NVIDIA H100, 80GB, 37, 1024, 81559"; echo garbage; echo "1, Old one, [N/A], 0, 100"`)
+	smi(`test "$*" = "--query-gpu=index,name,utilization.gpu,temperature.gpu,memory.used,memory.total --format=csv,noheader,nounits" || exit 1
+echo "0, NVIDIA H100, 80GB, 37, 61, 1024, 81559"; echo garbage; echo "1, Old one, [N/A], [N/A], 0, 100"`)
 	m := startIn(t, nil, func(m *machine) { m.env = append(m.env, "PATH="+bin+":"+os.Getenv("PATH")) })
 	m.push()
 	ctx := testContext(t)
@@ -32,7 +32,7 @@ echo "0, NVIDIA H100, 80GB, 37, 1024, 81559"; echo garbage; echo "1, Old one, [N
 	if !paths["/"] || !paths["/workspace"] || !paths["/tmp"] {
 		t.Errorf("%+v", before.Disks)
 	}
-	want := []protocol.GPUUsage{{Index: 0, Name: "NVIDIA H100, 80GB", Utilization: 37, MemoryBytes: 1 << 30, MemoryTotal: 81559 << 20},
+	want := []protocol.GPUUsage{{Index: 0, Name: "NVIDIA H100, 80GB", Utilization: 37, Temperature: 61, MemoryBytes: 1 << 30, MemoryTotal: 81559 << 20},
 		{Index: 1, Name: "Old one", MemoryTotal: 100 << 20}}
 	if fmt.Sprint(before.GPUs) != fmt.Sprint(want) {
 		t.Errorf("%+v", before.GPUs)
@@ -53,7 +53,7 @@ echo "0, NVIDIA H100, 80GB, 37, 1024, 81559"; echo garbage; echo "1, Old one, [N
 		t.Error(err)
 	}
 	for name, script := range map[string]string{"hangs": "exec sleep 1000", "hangs behind a pipe": "sleep 1000 & exit 0", "fails": "exit 9",
-		"floods": "exec yes 0, x, 1, 1, 1", "is no program": "exec /no/such"} {
+		"floods": "exec yes 0, x, 1, 1, 1, 1", "is no program": "exec /no/such"} {
 		smi(script)
 		began := time.Now()
 		if u, err := m.client.Usage(ctx); err != nil || len(u.GPUs) > 1024 || name != "floods" && len(u.GPUs) > 0 {

@@ -11,7 +11,7 @@ import (
 
 // Describe tells which isolation works on this computer, and which GPUs it has.
 func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
-	info := sdk.ProviderInfo{Name: Name, Title: "this computer", Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureHostMounts}}
+	info := sdk.ProviderInfo{Name: Name, Title: "this computer", Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureHostMounts, sdk.FeatureGPUShare}}
 	for _, kind := range []string{isolation.Bubblewrap, isolation.GVisor} {
 		found := sdk.Isolation{Name: kind}
 		p.trials.proven.Delete(kind)

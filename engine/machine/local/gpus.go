@@ -2,16 +2,20 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
@@ -78,18 +82,35 @@ func (p *gpuPool) offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, er
 
 // GPUs is what the provider of this computer's machines knows of its GPUs.
 type GPUs interface {
-	// GPUUses says who uses each GPU now.
-	GPUUses(ctx context.Context) ([]gpulease.Use, error)
+	// GPUUses says who uses each GPU now, and which of them a machine of the spec would get; nil =
+	// it has to wait, or wants none.
+	GPUUses(ctx context.Context, spec sdk.MachineSpec) (uses []gpulease.Use, picked []int, err error)
+	// GPUMemory is what a machine has on all its GPUs, in bytes, and the most that was seen. It is
+	// not known before the first look at it.
+	GPUMemory(handle string) (now, peak int64, ok bool)
 	// Queue takes the last place in the queue for the GPUs of a spec. wait returns when
 	// [sdk.Provider].Create of a spec that wants the same may have them; until then it tells why
 	// they are not to be had, and the place. leave gives the place up. Without a GPU, both are nil.
 	Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(ctx context.Context, tell func(string)) error, leave func(), err error)
 }
 
-func (p *provider) GPUUses(ctx context.Context) ([]gpulease.Use, error) { return p.gpus.uses(ctx) }
+func (p *gpuPool) GPUUses(ctx context.Context, spec sdk.MachineSpec) (uses []gpulease.Use, picked []int, err error) {
+	if uses, err = p.uses(ctx); err == nil && spec.GPU != "" {
+		picked = gpulease.Pick(uses, wishOf(&spec))
+	}
+	return uses, picked, err
+}
 
-func (p *provider) Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(context.Context, func(string)) error, leave func(), err error) {
-	return p.gpus.queue(ctx, spec)
+func (p *provider) GPUMemory(handle string) (now, peak int64, ok bool) {
+	if !validHandle(handle) {
+		return 0, 0, false
+	}
+	var u watchdog.GPUUsage
+	data, err := os.ReadFile(p.folder(handle).path(watchdog.GPUUsageName))
+	if err != nil || json.Unmarshal(data, &u) != nil {
+		return 0, 0, false
+	}
+	return u.Bytes, u.Peak, true
 }
 
 func (p *gpuPool) uses(ctx context.Context) ([]gpulease.Use, error) {
@@ -105,7 +126,7 @@ func (p *gpuPool) uses(ctx context.Context) ([]gpulease.Use, error) {
 	return uses, unknownUse(err)
 }
 
-func (p *gpuPool) queue(ctx context.Context, spec sdk.MachineSpec) (wait func(context.Context, func(string)) error, leave func(), err error) {
+func (p *gpuPool) Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(context.Context, func(string)) error, leave func(), err error) {
 	if spec.GPU == "" {
 		return nil, nil, nil
 	}
@@ -172,7 +193,11 @@ func (t *tickets) first(w gpulease.Wish) *gpulease.Ticket {
 }
 
 func wishOf(spec *sdk.MachineSpec) gpulease.Wish {
-	return gpulease.Wish{GPU: spec.GPU, Count: spec.GPUCount}
+	w := gpulease.Wish{GPU: spec.GPU, Count: spec.GPUCount}
+	if s := spec.GPUShare; s != nil {
+		w.Share = gpulease.Share{Parts: s.Parts, Bytes: int64(s.GB * (1 << 30))}
+	}
+	return w
 }
 
 func ownerOf(spec *sdk.MachineSpec) gpulease.Owner {
@@ -300,6 +325,26 @@ func (p *gpuPool) awaitFree(ctx context.Context, n *note, before []process) {
 		p.Logger.Warn("the machine has ended, and the memory of its GPU may not be free yet", "why", why)
 	}
 }
+
+// shareGPUs has the programs inside keep to their share of each GPU, as far as they know how to.
+func shareGPUs(spec *isolation.Spec, taken []isolation.GPU, claims []gpulease.Kept) {
+	fraction := 1.0
+	for i, c := range claims {
+		if c.Bytes > 0 && taken[i].Memory > 0 {
+			fraction = min(fraction, float64(c.Bytes)/float64(taken[i].Memory))
+		}
+	}
+	if fraction >= 1 {
+		return
+	}
+	for _, name := range []string{FractionVariable, "XLA_PYTHON_CLIENT_MEM_FRACTION"} { // the worker's for torch, JAX's own
+		spec.Env[name] = strconv.FormatFloat(fraction, 'f', 4, 64)
+	}
+}
+
+// FractionVariable is the part of the memory of each GPU that a machine may use, such as 0.25.
+// Only machines that share GPUs have it.
+const FractionVariable = "SEER_GPU_FRACTION"
 
 // showGPUs puts the GPUs into what isolation gives the machine. Elsewhere, all are there
 // anyway and only the variables tell which are meant.

@@ -308,3 +308,34 @@ func TestGPUClaimsCannotBeWritten(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSharedGPU has sandboxes on one GPU, each with a part of its memory.
+func TestSharedGPU(t *testing.T) {
+	t.Parallel()
+	pl, _ := gpuBench(t)
+	spec := func(key string, share sdk.GPUShare) sdk.MachineSpec {
+		s := pl.wantGPU(key, "L4", isolation.None)
+		s.GPUShare = &share
+		return s
+	}
+	const shows = `import os; print(os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("SEER_GPU_FRACTION"), os.environ.get("XLA_PYTHON_CLIENT_MEM_FRACTION"))`
+	if got := pl.up(spec("half", sdk.GPUShare{Parts: 2})).run(shows); got != "GPU-b 0.5000 0.5000" {
+		t.Error(got)
+	}
+	if got := pl.up(spec("amount", sdk.GPUShare{GB: 6})).run(shows); got != "GPU-b 0.2500 0.2500" {
+		t.Error(got)
+	}
+	if _, err := pl.p.Create(t.Context(), spec("more", sdk.GPUShare{GB: 7}), nil); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "1 × 7.5 GB of L4 requested, 0 of") {
+		t.Error(err)
+	}
+	if _, err := pl.p.Create(t.Context(), spec("large", sdk.GPUShare{GB: 25}), nil); sdk.CodeOf(err) != sdk.Unsupported {
+		t.Error(err)
+	}
+	uses, picked, err := pl.p.GPUUses(t.Context(), spec("last", sdk.GPUShare{Parts: 4}))
+	if err != nil || len(picked) != 1 || uses[picked[0]].UUID != "GPU-b" || uses[picked[0]].Free() != 6<<30 {
+		t.Errorf("%+v, %v, %v", uses, picked, err)
+	}
+	if got := pl.up(pl.wantGPU("whole", "H100", isolation.None)).run(shows); got != "GPU-a None None" {
+		t.Error(got)
+	}
+}

@@ -123,7 +123,7 @@ func TestCopiesShareTheirGPU(t *testing.T) {
 		n := &note{Key: key, Spec: &sdk.MachineSpec{GPU: "H100", GPUCount: 1}}
 		wish, err := wishAgain(h.p, handleOf(key), n, again)
 		if err == nil {
-			_, _, err = h.p.gpus.take(t.Context(), n, wish, again)
+			_, _, err = h.p.take(t.Context(), n, wish, again)
 		}
 		if err == nil {
 			h.live(key, n)

@@ -92,7 +92,7 @@ func New(o Options) sdk.Provider {
 		o.ImagesDir = filepath.Join(o.Dir, "images")
 	}
 	p := &provider{Options: o, at: func(string) {}, memoryFree: memoryFree, runtimes: binaries{dir: o.ArtifactsDir}}
-	p.gpus = &gpuPool{Options: &p.Options}
+	p.gpuPool = &gpuPool{Options: &p.Options}
 	p.trials = trials{dir: o.Dir, places: o.Places, detectUplink: netproxy.DetectUplink}
 	p.watchdog = watcher{dir: o.Dir, argv: o.Watchdog}
 	if len(o.Watchdog) == 0 {
@@ -112,7 +112,7 @@ type provider struct {
 	runtimes binaries
 	watchdog watcher
 	roots    rootfs.Store
-	gpus     *gpuPool
+	*gpuPool
 
 	sharesOpen bool // tests of attacks: network open is network host
 }
@@ -121,7 +121,7 @@ type provider struct {
 // was asked for.
 func (p *provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
 	if q.GPU != "" {
-		return p.gpus.offers(ctx, q)
+		return p.gpuPool.offers(ctx, q)
 	}
 	return []sdk.Offer{{ID: Name, Region: runtime.GOOS + "/" + runtime.GOARCH, Stock: "high"}}, nil
 }

@@ -78,7 +78,7 @@ func (p *provider) guarded(ctx context.Context, n *note, watched func() error) e
 	if err := watched(); err != nil || p.watchdog.off {
 		return err
 	}
-	return p.gpus.handOver(ctx, n)
+	return p.handOver(ctx, n)
 }
 
 // intend finds what the machine needs and writes down that it will be started.
@@ -94,7 +94,7 @@ func (p *provider) intend(ctx context.Context, handle string, f folder, n *note,
 	if err != nil {
 		return b, err
 	}
-	if b.gpus, b.taken, err = p.gpus.take(ctx, n, wish, b.again); err != nil {
+	if b.gpus, b.taken, err = p.take(ctx, n, wish, b.again); err != nil {
 		return b, err
 	}
 	return b, f.write(n)
@@ -202,6 +202,7 @@ func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
 	if err := showGPUs(&spec, b.gpus, b.taken, n.Isolation); err != nil {
 		return nil, err
 	}
+	shareGPUs(&spec, b.taken, n.Claims)
 	if n.Isolation == isolation.None {
 		spec.Dir = f.path("workspace")
 		return isolation.Command(isolation.None, spec)

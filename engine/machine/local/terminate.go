@@ -45,7 +45,7 @@ func endMachine(ctx context.Context, p *provider, handle string, f folder) error
 		if err := p.kill(ctx, f, n); err != nil {
 			return err
 		}
-		p.gpus.awaitFree(ctx, n, before)
+		p.awaitFree(ctx, n, before)
 		if err := n.lift(); err != nil {
 			return err
 		}

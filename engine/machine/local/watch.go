@@ -49,7 +49,7 @@ func (w *watcher) watch() (ready func() error, err error) {
 	defer in.Close()
 	argv := append(w.argv[:len(w.argv):len(w.argv)], w.dir)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdout = []string{}, "/", in
+	cmd.Env, cmd.Dir, cmd.Stdout = []string{"PATH=" + os.Getenv("PATH")}, "/", in // where nvidia-smi is
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		_ = out.Close()

@@ -13,7 +13,7 @@ from .interface import inject, load
 from .interface.describe import describe
 from .interface.scrub import Scrubber
 from .io_thread import IOThread
-from .process import children
+from .process import children, gpu_share
 from .process.interrupts import Interrupted, Interrupts
 from .reactor import Reactor
 from .rotate import begin_anew
@@ -129,6 +129,7 @@ class Worker:
         output = Output(scrubber.text, [os.environ.get(name, "") for name in order.get("secrets") or []], scrubber.hides)
         output.install()
         children.install()
+        gpu_share.keep(os.environ)
         interface = _interface(order)
         wiring = Wiring(order, interface, self.reactor, self.page, self.interrupts, self.io_thread, scrubber, output)
         description = scrubber.tree(describe(interface))

@@ -107,6 +107,12 @@ class ForkParams(TypedDict):
     sandbox: str
 
 
+class GPUUse(TypedDict):
+    gpu_seconds: float
+    memory_bytes: int
+    memory_peak_bytes: int
+
+
 class Handle(TypedDict):
     code_server_base: NotRequired[str]
     code_server_password: NotRequired[str]
@@ -135,6 +141,8 @@ class Info(TypedDict):
     experiment: NotRequired[str]
     gpu: NotRequired[str]
     gpu_count: NotRequired[int]
+    gpu_share: NotRequired[str]
+    gpu_use: NotRequired[GPUUse]
     id: str
     isolation: NotRequired[str]
     lease: Lease

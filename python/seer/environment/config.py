@@ -97,6 +97,7 @@ class SandboxConfig:
 
     gpu: Union[str, list[str], None] = "A100"  #: type, or types in order of preference
     gpu_count: Optional[int] = None  #: default 1
+    gpu_share: Union[int, str, None] = None  #: of each GPU: 4 is a quarter, "20GB" an amount; default the whole GPU
     execution_mode: Optional[ExecutionMode] = ExecutionMode.NOTEBOOK  #: None is a sandbox that only serves functions
     models: list[Union[ModelConfig, str]] = field(default_factory=list)  #: put under /models
     datasets: list[Union[DatasetConfig, str]] = field(default_factory=list)  #: put under /datasets

@@ -82,10 +82,14 @@ func cost(i engine.Info) string {
 }
 
 func gpus(i engine.Info) string {
-	if i.GPU == "" || i.GPUCount < 2 {
-		return i.GPU
+	name := i.GPU
+	if i.GPUCount > 1 {
+		name = fmt.Sprintf("%d×%s", i.GPUCount, i.GPU)
 	}
-	return fmt.Sprintf("%d×%s", i.GPUCount, i.GPU)
+	if i.GPUShare != "" {
+		name += " " + i.GPUShare
+	}
+	return name
 }
 
 // nameOf is a sandbox's name; in brackets that it is none, but builds for others.

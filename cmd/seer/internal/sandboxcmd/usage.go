@@ -9,6 +9,8 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/inventory"
+	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -26,7 +28,11 @@ func newUsage(a app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Print(u, func(w io.Writer) error {
+			info, err := s.Info(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.Print(usage{u, info.GPUUse}, func(w io.Writer) error {
 				fmt.Fprintf(w, "%-10s %.1f s of %g cores, load %.2f\n", "processor", u.CPUSeconds, u.CPUCount, first(u.Load))
 				limit := ""
 				if u.MemoryLimit > 0 {
@@ -38,12 +44,25 @@ func newUsage(a app) *cobra.Command {
 					fmt.Fprintf(w, "%-10s %s free of %s\n", sanitize.Line(d.Path), term.Size(d.Free), term.Size(d.Bytes))
 				}
 				for _, g := range u.GPUs {
-					fmt.Fprintf(w, "gpu %-6d %s, %.0f %%, %s of %s\n", g.Index, sanitize.Line(g.Name), g.Utilization, term.Size(g.MemoryBytes), term.Size(g.MemoryTotal))
+					heat := ""
+					if g.Temperature > 0 {
+						heat = fmt.Sprintf(", %.0f °C", g.Temperature)
+					}
+					fmt.Fprintf(w, "gpu %-6d %s, %.0f %%%s, %s of %s\n", g.Index, sanitize.Line(g.Name), g.Utilization, heat, term.Size(g.MemoryBytes), term.Size(g.MemoryTotal))
+				}
+				if g := info.GPUUse; g != nil {
+					fmt.Fprintf(w, "%-10s %s of this sandbox, at most %s; %.0f GPU-seconds\n", "gpu memory", term.Size(g.Memory), term.Size(g.Peak), g.Seconds)
 				}
 				return nil
 			})
 		}),
 	}
+}
+
+// usage is what the sandbox says of itself, and what its computer says of it.
+type usage struct {
+	protocol.Usage
+	GPUUse *inventory.GPUUse `json:"gpu_use,omitempty"`
 }
 
 func first(load []float64) float64 {

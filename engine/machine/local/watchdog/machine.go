@@ -64,6 +64,7 @@ type machine struct {
 	asking     atomic.Bool
 	claims     map[string]*gpulease.Claim // of GPUs, by path: they are held as long as the machine lives
 	awaited    bool                       // somebody waits for its end
+	gpus       gpuState
 }
 
 // hold holds the machine's GPUs, and reports whether it has them all.

@@ -4,6 +4,7 @@
 package watchdog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,9 +37,12 @@ type limits struct {
 	look   time.Duration // at most between two looks: the clock may be set, a computer may sleep
 	silent int           // looks without an answer after which a machine counts as hung
 	answer time.Duration // for one answer
+
+	gpuLook  time.Duration // between two looks at GPUs that are shared
+	gpuLooks int           // in a row after which a machine that uses more than its share ends
 }
 
-var usual = limits{grace: 10 * time.Second, saving: 15 * time.Minute, look: time.Minute, silent: 5, answer: 20 * time.Second}
+var usual = limits{gpuLook: 2 * time.Second, gpuLooks: 5, grace: 10 * time.Second, saving: 15 * time.Minute, look: time.Minute, silent: 5, answer: 20 * time.Second}
 
 // Main is the program. It writes a line to ready when a watchdog is there: itself, or one
 // that was there before. It returns the exit status.
@@ -57,10 +62,14 @@ type watchdog struct {
 	machines map[string]*machine // handle → what is known, also once its note is gone
 	killing  sync.WaitGroup
 	woken    chan struct{} // it is to look now
+
+	ask    gpulease.Asker // who uses the GPUs
+	asked  time.Time      // when
+	asking atomic.Bool
 }
 
 func newWatchdog(dir string, l limits) *watchdog {
-	return &watchdog{dir: dir, limits: l, machines: map[string]*machine{}, woken: make(chan struct{}, 1)}
+	return &watchdog{dir: dir, limits: l, machines: map[string]*machine{}, woken: make(chan struct{}, 1), ask: gpulease.NvidiaSMI}
 }
 
 // run serves until no machine is left. Whoever makes a machine writes its note first and
@@ -197,7 +206,7 @@ func (w *watchdog) wake() {
 
 // act ends expired machines and returns the time until it has to act again.
 func (w *watchdog) act(ctx context.Context, now time.Time) time.Duration {
-	next := w.limits.look
+	next := min(w.limits.look, w.lookAtGPUs(ctx, now))
 	for _, m := range w.machines {
 		if m.ending.Load() {
 			continue
@@ -206,7 +215,7 @@ func (w *watchdog) act(ctx context.Context, now time.Time) time.Duration {
 			next = min(next, holdAgain)
 		}
 		w.await(m)
-		why := m.hung(w.limits, now)
+		why := cmp.Or(m.hung(w.limits, now), m.exceeds())
 		if end := m.end(w.limits); why == "" && !end.IsZero() {
 			if left := end.Sub(now); left > 0 {
 				next = min(next, left)
@@ -219,7 +228,7 @@ func (w *watchdog) act(ctx context.Context, now time.Time) time.Duration {
 		}
 		m.ending.Store(true)
 		p := m.processes()
-		w.killing.Go(func() { m.kill(ctx, p, why, w.saving) })
+		w.killing.Go(func() { m.kill(ctx, p, why, w.saving); w.wake() })
 		next = min(next, time.Second)
 	}
 	return next

@@ -24,7 +24,7 @@ func queryGPUs(ctx context.Context) []protocol.GPUUsage {
 	}
 	ctx, cancel := context.WithTimeout(ctx, gpuTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "--query-gpu=index,name,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
+	cmd := exec.CommandContext(ctx, program, "--query-gpu=index,name,utilization.gpu,temperature.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
 	cmd.WaitDelay = 100 * time.Millisecond // a program of its own may hold the pipe
 	var out bytes.Buffer
 	cmd.Stdout = &limited{w: &out, left: 1 << 20}
@@ -47,7 +47,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parseGPUs reads lines of index, name, percent, MiB, MiB. One that is anything else is
+// parseGPUs reads lines of index, name, percent, °C, MiB, MiB. One that is anything else is
 // left out; of an ability that a GPU does not have, [N/A] is said, and it is left at 0.
 func parseGPUs(text string) []protocol.GPUUsage {
 	var list []protocol.GPUUsage
@@ -62,18 +62,19 @@ func parseGPUs(text string) []protocol.GPUUsage {
 func parseGPU(line string) (g protocol.GPUUsage, ok bool) {
 	fields := strings.Split(line, ", ")
 	n := len(fields)
-	if n < 5 {
+	if n < 6 {
 		return g, false
 	}
 	index, err := strconv.ParseUint(fields[0], 10, 16)
-	percent, ok1 := gpuNumber(fields[n-3], 100)
+	percent, ok1 := gpuNumber(fields[n-4], 100)
+	celsius, ok4 := gpuNumber(fields[n-3], 1000)
 	used, ok2 := gpuNumber(fields[n-2], 1<<40)
 	total, ok3 := gpuNumber(fields[n-1], 1<<40)
-	name := strings.Join(fields[1:n-3], ", ") // which may have a comma itself
-	if err != nil || !ok1 || !ok2 || !ok3 || name == "" {
+	name := strings.Join(fields[1:n-4], ", ") // which may have a comma itself
+	if err != nil || !ok1 || !ok2 || !ok3 || !ok4 || name == "" {
 		return g, false
 	}
-	return protocol.GPUUsage{Index: int(index), Name: name, Utilization: percent,
+	return protocol.GPUUsage{Index: int(index), Name: name, Utilization: percent, Temperature: celsius,
 		MemoryBytes: int64(used * (1 << 20)), MemoryTotal: int64(total * (1 << 20))}, true
 }
 

@@ -84,8 +84,8 @@ func TestParseLoad(t *testing.T) {
 }
 
 func FuzzGPUs(f *testing.F) {
-	f.Add("0, NVIDIA H200, 0, 4, 143771\n")
-	f.Add("0, a, b, [N/A], [N/A], [N/A]\n1, x, 1e3, -1, 0\n, , , , \n")
+	f.Add("0, NVIDIA H200, 0, 33, 4, 143771\n")
+	f.Add("0, a, b, [N/A], ERR!, [N/A], [N/A]\n1, x, 1e3, 5, -1, 0\n, , , , , \n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, g := range parseGPUs(text) {
 			if g.Index < 0 || g.Name == "" || strings.Contains(g.Name, "\n") || !(g.Utilization >= 0 && g.Utilization <= 100) || g.MemoryBytes < 0 || g.MemoryTotal < 0 {
