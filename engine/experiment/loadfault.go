@@ -23,10 +23,12 @@ func (f *LoadFault) Unwrap() error { return f.err }
 
 const ownWay = "set workspace.preload_models: false and load it in workspace.init in your own way"
 
+const moreGPU = "choose a sandbox.gpu with more memory, or a smaller dtype"
+
 // advices are what to do about what Python libraries say, the first that fits.
 var advices = []struct{ says, field, do string }{
 	{`trust_remote_code`, "", "Seer runs no code that a model brings; if you trust it, " + ownWay},
-	{`CUDA out of memory|OutOfMemoryError`, "", "choose a sandbox.gpu with more memory, or a smaller dtype"},
+	{`CUDA out of memory|OutOfMemoryError`, "", moreGPU},
 	{`MemoryError|[Cc]an't allocate memory|Cannot allocate memory`, "", "set sandbox.memory to more than the models need, or choose a smaller dtype"},
 	{`there is no device|not compiled with CUDA|No CUDA GPUs`, ".device", "set sandbox.gpu (and gpu_count), or remove device"},
 	{`does not fit the base model`, ".base_model", "name the model that the adapter was trained on"},
@@ -55,6 +57,9 @@ func (e *Experiment) ExplainLoad(err error, said string) error {
 		for _, a := range advices {
 			if found, _ := regexp.MatchString(a.says, reason); !found {
 				continue
+			}
+			if a.do == moreGPU && e.Sandbox.GPUShare != nil {
+				a.do = "set a larger gpu_share, or choose a smaller dtype"
 			}
 			at := fmt.Sprintf("sandbox.models.%d%s", i, a.field)
 			return &LoadFault{e.Errorf(at, fmt.Sprintf("the model %s cannot be loaded: %s", quote(m.Name), reason), a.do).Error(), err}

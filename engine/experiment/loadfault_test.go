@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/sdk"
 )
 
 func TestExplainLoad(t *testing.T) {
@@ -44,6 +45,10 @@ func TestExplainLoad(t *testing.T) {
 		case c.want != "" && (!errors.As(got, &fault) || !strings.Contains(fault.Hint(), c.want) || !errors.Is(got, was) || !strings.HasSuffix(got.Error(), "\nwhat has failed")):
 			t.Errorf("%s: %v, not %s", what, got, c.want)
 		}
+	}
+	e.Sandbox.GPUShare = &sdk.GPUShare{Parts: 4}
+	if err := e.ExplainLoad(errors.New("x"), notebook("big", "torch.OutOfMemoryError: CUDA out of memory. Tried")).Error(); !strings.Contains(err, "; set a larger gpu_share, or choose") {
+		t.Error(err)
 	}
 	if err := e.MemoryFull(errors.New("all of it died")).Error(); !strings.Contains(err, "3: sandbox.memory: the sandbox was killed: the sandbox's memory of 2 GiB was full; set sandbox.memory") {
 		t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,12 +189,26 @@ func (f *Folder) Occupied(ctx context.Context, had []Kept, mine func(pid int) bo
 				known += p.Memory
 			}
 		}
-		// In a container the driver names no processes, and its memory alone tells.
-		if used := state.device(k.UUID).Used; k.Bytes == 0 && used-known > idle {
+		// In a container the driver names no processes, and its memory alone tells, unless a copy
+		// of the sandbox has the GPU, too.
+		if used := state.device(k.UUID).Used; k.Bytes == 0 && used-known > idle && !f.shared(ctx, k) {
 			return fmt.Sprintf("%s of the memory of the GPU %s are still in use", text.Bytes(used), k.UUID), nil
 		}
 	}
 	return "", nil
+}
+
+// shared reports whether there is another claim of the same GPU.
+func (f *Folder) shared(ctx context.Context, k Kept) bool {
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return false
+	}
+	defer unlock()
+	living, _ := f.living(claimSuffix) // without it, somebody waits some seconds for nothing
+	return slices.ContainsFunc(living, func(one found) bool {
+		return strings.HasPrefix(one.name, prefix(k.UUID)) && one.name != filepath.Base(k.Path)
+	})
 }
 
 // Sleep waits with the clock of the folder.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/internal/fakesmi"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const gib = 1 << 30
@@ -251,14 +252,26 @@ func TestShares(t *testing.T) {
 // A sandbox and its copies share a GPU that is nobody else's.
 func TestGroup(t *testing.T) {
 	t.Parallel()
-	f, _ := folder(t)
+	f, smi := folder(t)
 	w := Wish{GPU: "H100", Group: "m1"}
-	if _, why := f.try(t, w, "original"); why != "" {
+	original, why := f.try(t, w, "original")
+	if why != "" {
 		t.Fatal(why)
 	}
 	w.Exact = []string{"GPU-a"}
-	if _, why := f.try(t, w, "copy"); why != "" {
+	copied, why := f.try(t, w, "copy")
+	if why != "" {
 		t.Error(why)
+	}
+	// What is on the GPU after the end of one may be the other's.
+	smi.GPUs(fakesmi.GPU{Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-a", Total: 80 << 10, Used: 60 << 10})
+	mine := func(int) bool { return false }
+	if what, err := f.Occupied(t.Context(), []Kept{original[0].Kept}, mine); what != "" || err != nil {
+		t.Error(what, err)
+	}
+	End(original)
+	if what, err := f.Occupied(t.Context(), []Kept{copied[0].Kept}, mine); err != nil || what != "64.4 GB of the memory of the GPU GPU-a are still in use" {
+		t.Error(what, err)
 	}
 	w.Group = "m2"
 	if _, why := f.try(t, w, "stranger"); !strings.HasPrefix(why, "1 × GPU-a requested, 0 of") {
@@ -500,4 +513,41 @@ func FuzzNvidiaSMI(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A disk that is full leaves no half of a claim.
+func TestFullDisk(t *testing.T) {
+	testkit.OnSmallDisk(t, 64<<10, func(t *testing.T) {
+		f, err := Open(Options{Dir: "/mnt/gpus", Ask: func(context.Context) (State, error) { return State{}, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		End(must(f.try(t, Wish{GPU: "H100"}, "before"))) // makes the mutex
+		if err := os.WriteFile("/mnt/full", make([]byte, 1<<20), 0o600); err == nil {
+			t.Fatal("the disk is not full")
+		}
+		_, err = f.Take(t.Context(), twoGPUs, Wish{GPU: "H100"}, Owner{}, nil)
+		if !errors.Is(err, syscall.ENOSPC) || !strings.HasPrefix(err.Error(), "claim a GPU: ") {
+			t.Error(err)
+		}
+		if _, err := f.Queue(t.Context(), Wish{GPU: "H100"}, Owner{}); !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
+		if err := os.Remove("/mnt/full"); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := filepath.Glob("/mnt/gpus/*.*"); err != nil || len(left) != 0 {
+			t.Errorf("left are %v, %v", left, err)
+		}
+		if _, why := f.try(t, Wish{GPU: "H100"}, "after"); why != "" {
+			t.Error(why)
+		}
+	})
+}
+
+func must(claims []*Claim, why string) []*Claim {
+	if why != "" {
+		panic(why)
+	}
+	return claims
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
@@ -65,4 +66,47 @@ func TestWhatIsNotVerifiedIsWithheld(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
+}
+
+// here has the provider of this computer.
+type here struct {
+	foreign
+	p sdk.Provider
+}
+
+func (h here) Provider(context.Context, string) (sdk.Provider, error) { return h.p, nil }
+
+// measured is a provider that has measured a machine's GPUs.
+type measured struct {
+	sdk.Provider
+	local.GPUs
+	handle string
+}
+
+func (m measured) GPUMemory(handle string) (now, peak int64, ok bool) {
+	return 15, 20, handle == m.handle
+}
+
+// A sandbox on a GPU of this computer tells what it uses.
+func TestGPUUse(t *testing.T) {
+	t.Parallel()
+	ledger, err := machine.OpenLedger(t.TempDir(), machine.SystemClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	sandboxes := inventory.Inventory{Ledger: ledger, Plugins: here{p: measured{handle: "m1"}}, Now: func() time.Time { return began.Add(time.Minute) }}
+	for handle, want := range map[string]*inventory.GPUUse{"m1": {Memory: 15, Peak: 20, Seconds: 120}, "m2": nil} {
+		r := machine.NewRecord()
+		r.Owner, r.Provider, r.Handle, r.State = ledger.Owner(), "local", handle, sdk.Starting
+		r.GPU, r.GPUCount, r.RentedAt, r.GPUShare = "H100", 2, began, "1/4"
+		r.Lease = machine.NewLease(machine.Attached, time.Hour, began)
+		if err := ledger.Add(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
+		info, err := sandboxes.Show(t.Context(), r.ID)
+		if err != nil || info.GPUShare != "1/4" || (want == nil) != (info.GPUUse == nil) || want != nil && *info.GPUUse != *want {
+			t.Errorf("%s: %+v, %v", handle, info.GPUUse, err)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/internal/fakegpu"
 	"github.com/seer-engine/seer/sdk"
@@ -22,6 +23,7 @@ type gpuHost struct {
 	*place
 	set   isolation.GPUSet
 	there string // what lies on the first
+	held  []*gpulease.Claim
 }
 
 func newGPUHost(t *testing.T) *gpuHost {
@@ -172,6 +174,7 @@ func TestCopiesShareTheirGPU(t *testing.T) {
 // live has a note be that of a machine that lives: of this program.
 func (h *gpuHost) live(key string, n *note) {
 	h.t.Helper()
+	h.held = append(h.held, n.claims...) // as the watchdog does
 	n.Isolation, n.Outer.PID = isolation.None, os.Getpid()
 	n.Outer.Start, _ = startOf(os.Getpid())
 	if err := errors.Join(os.MkdirAll(h.p.Dir, 0o700), h.p.folder(handleOf(key)).write(n)); err != nil {

@@ -68,9 +68,9 @@ func (w *watchdog) lookAtGPUs(ctx context.Context, now time.Time) (next time.Dur
 		return min(max(left, every/10), every)
 	}
 	w.asked = now
-	seen := make([]proc.Machine, len(watched))
+	seen, claims := make([]proc.Machine, len(watched)), make([][]gpulease.Kept, len(watched))
 	for i, m := range watched {
-		seen[i] = m.processes()
+		seen[i], claims[i] = m.processes(), m.note.Claims
 	}
 	go func() {
 		defer w.asking.Store(false)
@@ -79,7 +79,7 @@ func (w *watchdog) lookAtGPUs(ctx context.Context, now time.Time) (next time.Dur
 			return // the next look tells
 		}
 		for i, m := range watched {
-			if m.measure(state, pidsOf(seen[i]), w.limits.gpuLooks) {
+			if m.measure(state, claims[i], pidsOf(seen[i]), w.limits.gpuLooks) {
 				w.wake()
 			}
 		}
@@ -108,11 +108,11 @@ func pidsOf(p proc.Machine) map[int]bool {
 }
 
 // measure takes over what the driver says, and reports whether the machine has to end.
-func (m *machine) measure(state gpulease.State, pids map[int]bool, looks int) bool {
+func (m *machine) measure(state gpulease.State, claims []gpulease.Kept, pids map[int]bool, looks int) bool {
 	m.gpus.mu.Lock()
 	defer m.gpus.mu.Unlock()
 	sum, over := int64(0), ""
-	for _, k := range m.note.Claims {
+	for _, k := range claims {
 		used, listed := int64(0), false
 		for _, p := range state.Processes {
 			if p.UUID == k.UUID {
