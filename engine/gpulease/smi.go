@@ -2,6 +2,7 @@ package gpulease
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -72,7 +73,7 @@ func AskSMI(ctx context.Context, smi SMI) (State, error) {
 	both.Go(func() { gpus, errGPUs = smi(ctx, "--query-gpu="+gpuFields, "--format=csv,noheader,nounits") })
 	both.Go(func() { apps, errApps = smi(ctx, "--query-compute-apps="+appFields, "--format=csv,noheader,nounits") })
 	both.Wait()
-	if err := errors.Join(errGPUs, errApps); err != nil {
+	if err := cmp.Or(errGPUs, errApps); err != nil {
 		return State{}, fmt.Errorf("cannot tell who uses the GPUs: %w", err)
 	}
 	return parse(string(gpus), string(apps))

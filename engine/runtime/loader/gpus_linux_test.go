@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -49,6 +50,9 @@ func upOnGPU(t *testing.T) *gpuBoxes {
 		o.GPUs = func(context.Context) (isolation.GPUSet, error) {
 			return isolation.GPUSet{Driver: "580.1", Libraries: []string{library}, Tool: smi,
 				Found: []isolation.GPU{{Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-a", Memory: 10 << 20, Device: "/dev/full"}}}, nil
+		}
+		o.Leases = func() (*gpulease.Folder, error) {
+			return gpulease.Open(gpulease.Options{Dir: filepath.Join(driver, "claims"), Ask: func(context.Context) (gpulease.State, error) { return gpulease.State{}, nil }})
 		}
 		spec.GPU, spec.GPUCount = "H100", 1
 	})
@@ -160,7 +164,7 @@ func TestGVisorSavesGPUs(t *testing.T) {
 	g.onGPU(one)
 	g.onGPU(g.first)
 
-	if _, err := g.again(saved, "taken", ""); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "GPU-a (NVIDIA H100 80GB HBM3), which another sandbox uses") {
+	if _, err := g.again(saved, "taken", ""); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "back only to the GPU that they were on: 1 × GPU-a requested, 0 of this computer's 1 free; GPU 0 (H100-SXM): sandbox ") {
 		t.Errorf("a GPU that another sandbox uses: %v", err)
 	}
 	// With 4 MB of a copy on the 10 MB of the GPU, another one does not fit.
