@@ -2,6 +2,7 @@ package gpulease
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,12 @@ func busy(uses []Use, before []waiting, me waiting) error {
 		}
 	}
 	return e
+}
+
+// Passing reports whether the driver may be about to free one of the GPUs: its memory is in use,
+// but by no process and no claim.
+func (e *BusyError) Passing() bool {
+	return slices.ContainsFunc(e.Uses, func(u Use) bool { return u.Fault == "" && len(u.Claims)+len(u.Others) == 0 && u.busy() })
 }
 
 // Enough reports whether this computer has the GPUs at all.

@@ -223,7 +223,13 @@ func (p *gpuPool) take(ctx context.Context, n *note, wish gpulease.Wish, again *
 	if err != nil {
 		return set, nil, err
 	}
-	n.claims, err = leases.Take(ctx, leased(set), wish, ownerOf(n.Spec), p.tickets.first(wish))
+	for range passingPatience / freeEvery {
+		n.claims, err = leases.Take(ctx, leased(set), wish, ownerOf(n.Spec), p.tickets.first(wish))
+		busy := (*gpulease.BusyError)(nil)
+		if !errors.As(err, &busy) || !busy.Passing() || leases.Sleep(ctx, freeEvery) != nil {
+			break
+		}
+	}
 	if err != nil {
 		return set, nil, refusedGPUs(set, err)
 	}
@@ -287,6 +293,8 @@ func (p *gpuPool) handOver(ctx context.Context, n *note) error {
 const (
 	freeEvery    = 250 * time.Millisecond
 	freePatience = 30 * time.Second
+
+	passingPatience = 5 * time.Second // of a start for memory that nobody seems to use
 )
 
 // awaitFree waits until nothing of a machine that has ended is on its GPUs. Until then they

@@ -203,13 +203,13 @@ func TestDownWaitsForTheMemory(t *testing.T) {
 	t.Parallel()
 	pl, smi := gpuBench(t)
 	waits := make(chan time.Duration, 1000)
-	h100 := fakesmi.GPU{Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-a", Total: 80 << 10}
+	l4 := fakesmi.GPU{Name: "NVIDIA L4", UUID: "GPU-b", Total: 24 << 10}
 	leases, err := gpulease.Open(gpulease.Options{Dir: filepath.Join(pl.base, "gpus"), Ask: func(ctx context.Context) (gpulease.State, error) {
 		return gpulease.AskSMI(ctx, func(_ context.Context, args ...string) ([]byte, error) { return smi.Command(args...).Output() })
 	}, After: func(d time.Duration) <-chan time.Time {
 		waits <- d
 		if len(waits) == 3 {
-			smi.GPUs(h100)
+			smi.GPUs(l4)
 		}
 		now := make(chan time.Time, 1)
 		now <- time.Time{}
@@ -221,25 +221,34 @@ func TestDownWaitsForTheMemory(t *testing.T) {
 	pl.p.Leases = func() (*gpulease.Folder, error) { return leases, nil }
 	var log bytes.Buffer
 	pl.p.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
+	// A start waits a little, too: somebody's program may just have ended.
+	full := l4
+	full.Used = 20 << 10
+	smi.GPUs(full)
+	pl.up(pl.wantGPU("after another program", "L4", isolation.None)).down()
+	if len(waits) != 3 {
+		t.Errorf("a start waited %d times", len(waits))
+	}
+	for len(waits) > 0 {
+		<-waits
+	}
 	for name, want := range map[string]int{"late": 3, "never": int(freePatience / freeEvery)} {
-		b := pl.up(pl.wantGPU(name, "H100", isolation.None))
+		b := pl.up(pl.wantGPU(name, "L4", isolation.None))
 		n, err := pl.p.folder(b.handle).read()
 		if err != nil {
 			t.Fatal(err)
 		}
 		log.Reset()
 		if name == "late" {
-			full := h100
-			full.Used = 70 << 10
 			smi.GPUs(full)
 		} else {
-			smi.Apps(fakesmi.App{GPU: "GPU-a", PID: n.Outer.PID, Name: "python3", Used: 9000})
+			smi.Apps(fakesmi.App{GPU: "GPU-b", PID: n.Outer.PID, Name: "python3", Used: 9000})
 		}
 		b.down()
 		if len(waits) != want {
 			t.Errorf("%s: waited %d times, not %d", name, len(waits), want)
 		}
-		if said := strings.Contains(log.String(), "is still on the GPU GPU-a"); said != (name == "never") {
+		if said := strings.Contains(log.String(), "is still on the GPU GPU-b"); said != (name == "never") {
 			t.Errorf("%s: %s", name, log.String())
 		}
 		for len(waits) > 0 {
