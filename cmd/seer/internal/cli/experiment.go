@@ -85,7 +85,7 @@ func AddUnguarded(c *cobra.Command, o *engine.CheckOptions) {
 
 // AddWait adds the flags for machines that are not free yet.
 func AddWait(c *cobra.Command, o *engine.CheckOptions) {
-	c.Flags().DurationVar(&o.MaxWait, "max-wait", 0, "as --wait, for at most this `duration`, such as 90m")
+	c.Flags().Var(maxWaitFlag{o}, "max-wait", "as --wait, for at most this `duration`, such as 90m")
 	f := c.Flags().VarPF(waitFlag{o}, "wait", "", "wait until a machine or GPU that fits is free; for the GPUs of this computer,\nin the order in which people asked")
 	f.NoOptDefVal = "true"
 }
@@ -115,6 +115,25 @@ func (f waitFlag) String() string { return "" }
 
 // Type implements [pflag.Value].
 func (f waitFlag) Type() string { return "bool" }
+
+// maxWaitFlag is --max-wait.
+type maxWaitFlag struct{ o *engine.CheckOptions }
+
+// Set implements [pflag.Value].
+func (f maxWaitFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return errors.New("write a time above zero, such as 90s, 30m or 2h")
+	}
+	f.o.MaxWait = d
+	return nil
+}
+
+// String implements [pflag.Value].
+func (f maxWaitFlag) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (f maxWaitFlag) Type() string { return "duration" }
 
 // CompleteExperiment offers YAML files as the first argument.
 func CompleteExperiment(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
