@@ -10,10 +10,14 @@ import (
 type LoadFault struct {
 	hint string
 	err  error
+	gpu  bool
 }
 
 // Hint says which line of the experiment it is about, what was wrong and what to do.
 func (f *LoadFault) Hint() string { return f.hint }
+
+// GPUFull reports whether the memory of a GPU was full.
+func (f *LoadFault) GPUFull() bool { return f.gpu }
 
 // Error is the hint, then what failed.
 func (f *LoadFault) Error() string { return f.hint + "\n" + f.err.Error() }
@@ -47,7 +51,7 @@ func (e *Experiment) ExplainLoad(err error, said string) error {
 		return nil
 	}
 	if killed.MatchString(said) {
-		return &LoadFault{e.memoryFull().Error(), err}
+		return &LoadFault{hint: e.memoryFull().Error(), err: err}
 	}
 	for i, m := range e.Sandbox.Models {
 		if !strings.Contains(said, "the set-up 'model "+m.VarName+"' has failed:") && !strings.Contains(said, `"<model `+m.VarName+`>", line`) {
@@ -58,11 +62,13 @@ func (e *Experiment) ExplainLoad(err error, said string) error {
 			if found, _ := regexp.MatchString(a.says, reason); !found {
 				continue
 			}
-			if a.do == moreGPU && e.Sandbox.GPUShare != nil {
+			gpu := a.do == moreGPU
+			if gpu && e.Sandbox.GPUShare != nil {
 				a.do = "set a larger gpu_share, or choose a smaller dtype"
 			}
 			at := fmt.Sprintf("sandbox.models.%d%s", i, a.field)
-			return &LoadFault{e.Errorf(at, fmt.Sprintf("the model %s cannot be loaded: %s", quote(m.Name), reason), a.do).Error(), err}
+			hint := e.Errorf(at, fmt.Sprintf("the model %s cannot be loaded: %s", quote(m.Name), reason), a.do)
+			return &LoadFault{hint.Error(), err, gpu}
 		}
 	}
 	return err
@@ -92,5 +98,5 @@ func (e *Experiment) itsMemory() string {
 
 // MemoryFull says of the end of a whole sandbox that its memory was the reason.
 func (e *Experiment) MemoryFull(err error) error {
-	return &LoadFault{e.Errorf("sandbox.memory", "the sandbox was killed: "+e.itsMemory()+" was full", e.moreMemory()).Error(), err}
+	return &LoadFault{hint: e.Errorf("sandbox.memory", "the sandbox was killed: "+e.itsMemory()+" was full", e.moreMemory()).Error(), err: err}
 }

@@ -127,8 +127,8 @@ func TestPlanOfAGPUHere(t *testing.T) {
 	text := strings.Join(p.Lines(), "\n")
 	for _, want := range []string{
 		"gpu share   20 GB of the memory of each GPU; torch keeps to it in services, and a sandbox that uses more ends\n",
-		"gpu         GPU 0 (H100-SXM), 0 of 79.65 GiB free, used by: sandbox lab of alice\n",
-		"gpu         GPU 1 (H100-SXM), 79.65 of 79.65 GiB free; it would be this one now\n",
+		"gpu         GPU 0 (H100-SXM), 0 B of 85.5 GB free, used by: sandbox lab of alice\n",
+		"gpu         GPU 1 (H100-SXM), 85.5 GB of 85.5 GB free; it would be this one now\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)

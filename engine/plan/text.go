@@ -57,15 +57,22 @@ func (p Plan) gpuLines(t *text) {
 		t.line("gpu share", fmt.Sprintf("%s of the memory of each GPU; torch keeps to it in services, and a sandbox that uses more ends", *s))
 	}
 	for _, g := range p.GPUs {
-		words := fmt.Sprintf("%s, %.4g of %.4g GiB free", g.Label, g.FreeMemory, g.TotalMemory)
-		if g.UsedBy != "" {
-			words += ", used by: " + g.UsedBy
-		}
+		words := g.String()
 		if g.Taken {
 			words += "; it would be this one now"
 		}
 		t.line("gpu", words)
 	}
+}
+
+// String says how much of the GPU is free, and who uses it.
+func (g GPUUse) String() string {
+	size := func(gib float64) string { return texts.Bytes(int64(gib * (1 << 30))) }
+	words := fmt.Sprintf("%s, %s of %s free", g.Label, size(g.FreeMemory), size(g.TotalMemory))
+	if g.UsedBy != "" {
+		words += ", used by: " + g.UsedBy
+	}
+	return words
 }
 
 // contentLines say what is in the sandbox.

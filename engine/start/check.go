@@ -11,14 +11,12 @@ import (
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/modelinfo"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/preflight/facts"
 	"github.com/seer-engine/seer/engine/trust"
-	"github.com/seer-engine/seer/sdk/gpu"
 )
 
 // CheckOptions say what is allowed.
@@ -121,33 +119,6 @@ func (s *Starter) Plan(ctx context.Context, exp *experiment.Experiment, o CheckO
 	effects := trust.Of(facts)
 	p.Accounts, p.Effects = facts.Accounts, &effects
 	return p, nil
-}
-
-// planGPUs says who uses the GPUs of this computer that the experiment may get.
-func (s *Starter) planGPUs(ctx context.Context, p *plan.Plan) {
-	at := slices.IndexFunc(p.Choices, func(c plan.Choice) bool { return c.GPU != "" && c.HostMounts })
-	if at < 0 {
-		return
-	}
-	provider, err := s.Plugins.Provider(ctx, p.Choices[at].Provider)
-	gpus, ok := provider.(local.GPUs)
-	if err != nil || !ok {
-		return
-	}
-	spec := p.Spec(p.Choices[at])
-	uses, picked, err := gpus.GPUUses(ctx, spec)
-	if err != nil {
-		p.NotChecked = append(p.NotChecked, "who uses the GPUs: "+err.Error())
-		return
-	}
-	for i, u := range uses {
-		if gpu.Match(spec.GPU, u.Name) {
-			p.GPUs = append(p.GPUs, plan.GPUUse{
-				Label: u.Label(), UUID: u.UUID, Taken: slices.Contains(picked, i), UsedBy: u.By(),
-				FreeMemory: float64(u.Free()) / (1 << 30), TotalMemory: float64(u.Memory) / (1 << 30),
-			})
-		}
-	}
 }
 
 // notChecked is what only others can tell, where nobody is asked.

@@ -103,7 +103,7 @@ func (s *Starter) Start(ctx context.Context, exp *experiment.Experiment, o Optio
 	}
 	m, err := s.Provisioner.Start(ctx, p.request())
 	if err != nil {
-		return provision.Machine{}, errdefs.Wrap(errdefs.KindProvider, err)
+		return provision.Machine{}, errdefs.Wrap(errdefs.KindProvider, p.withHolders(ctx, err))
 	}
 	p.report.Send(event.SandboxReady{Sandbox: m.Record.ID})
 	s.PruneDaily(ctx)
