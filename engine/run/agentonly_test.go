@@ -82,7 +82,7 @@ func TestAgentAloneRefused(t *testing.T) {
 		{func(o *run.AgentOptions) { o.Runs = filepath.Join(o.Dir, "runs") }, engine.KindConfig, "in one another"},
 		{func(o *run.AgentOptions) { o.Runs = filepath.Dir(o.Dir) }, engine.KindConfig, "in one another"},
 		{func(o *run.AgentOptions) { o.Agent.Provider = "claude" }, engine.KindUnsupported, "needs the seer program"},
-		{func(o *run.AgentOptions) { o.Agent.Provider, o.Seer = "gpt", "/bin/true" }, engine.KindConfig, "there is no agent `gpt`"},
+		{func(o *run.AgentOptions) { o.Agent.Provider, o.Seer = "gpt", "/bin/true" }, engine.KindConfig, "unknown provider `gpt`"},
 		{func(o *run.AgentOptions) {
 			o.Agent.Provider, o.Seer, o.Agent.MaxTurns = experiment.ProviderACP, "/bin/true", 5
 		}, engine.KindConfig, "Seer cannot count the turns of an agent of provider acp"},

@@ -145,9 +145,8 @@ class TestAgents(Case):
             skills=[self.dir / "probing"], mcp_servers={"mine": {"command": sys.executable, "args": [str(server)], "env": {"A": "B"}}},
         )
         seen = json.loads(of(messages, "agent_message_chunk")[0]["content"]["text"])
-        self.assertEqual(
-            seen["servers"], {"mine": {"command": sys.executable, "args": [str(server)], "env": {"A": "B"}}},
-        )
+        [(name, mine)] = seen["servers"].items()  # it runs below a program of Seer's, which notices if it does not start
+        self.assertEqual((name, mine["args"][:1], mine["args"][-2:], mine["env"]), ("mine", ["agent-inside"], [sys.executable, str(server)], {"A": "B"}))
         self.assertEqual([seen[k] for k in ("skills", "model", "turns", "tools", "last", "token")],
                          [["probing"], "claude-sonnet-4-5", "7", "Read,Bash", "--last", "a secret"])
         self.assertNotIn("real", seen["key"])

@@ -183,7 +183,7 @@ func (p *patient) find(ctx context.Context) (bool, error) {
 	var err error
 	p.profile, err = profile.Load(p.report.Provider, p.sources.Profiles...)
 	if err != nil {
-		p.add(Found, Failed, err.Error(), "mend the profile")
+		p.add(Found, Failed, err.Error(), "correct the profile")
 		return false, nil
 	}
 	p.report.Title = p.profile.Title
