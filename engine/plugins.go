@@ -12,14 +12,16 @@ import (
 // ProviderOffer is an offer and who makes it.
 type ProviderOffer = offers.ProviderOffer
 
-// OfferQueries are the questions for any of several GPUs; without one, for machines
-// without a GPU.
+// OfferQueries are the questions for any of several GPUs; without one, for machines without a GPU.
 func OfferQueries(q sdk.OfferQuery, gpus []string) []sdk.OfferQuery { return offers.Queries(q, gpus) }
 
 // Plugins lists the installed plugins without running their code. The errors are
 // those of plugins that cannot be used.
-func (e *Engine) Plugins(ctx context.Context) ([]host.Plugin, []error) {
-	return e.plugins.Plugins(ctx)
+func (e *Engine) Plugins(ctx context.Context) ([]host.Plugin, []error) { return e.plugins.Plugins(ctx) }
+
+// Plugin is the plugin that serves a provider, a source of models or an expose mode; false = none.
+func (e *Engine) Plugin(ctx context.Context, kind sdk.Kind, name string) (host.Plugin, bool) {
+	return e.plugins.Plugin(ctx, kind, name)
 }
 
 // PluginDirs are the folders in which plugins are looked for, in order.
@@ -28,8 +30,7 @@ func (e *Engine) PluginDirs() []string { return e.plugins.Dirs() }
 // PluginStore is where installed plugins, grants and the audit are.
 func (e *Engine) PluginStore() (*store.Store, error) { return e.plugins.Store() }
 
-// CheckProviders finds that there are providers of these names. One that is not there is
-// [KindPlugin].
+// CheckProviders finds that there are providers of these names. An absent one is [KindPlugin].
 func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {
 	return e.plugins.CheckProviders(ctx, names...)
 }

@@ -65,6 +65,9 @@ if [e["seq"] for e in events] != list(range(1, len(events) + 1)):
 kinds = {e["data"]["update"]["sessionUpdate"] for e in events if e["type"] == "agent.update"}
 if kind in ("library", "mcp") and not {"agent_message_chunk", "tool_call", "tool_call_update"} <= kinds:
     fail(f"the updates are {kinds}")
+made: Dict[str, Any] = json.loads(Path(summary).read_text(encoding="utf-8"))["provenance"]
+if kind in ("library", "killed") and not (run["seer_sha256"] and made["plugins"] and made["services"] and made["packages"]):
+    fail(f"the log does not say what the run was made of: {made}")
 if kind == "slow":
     ended = [e["data"] for e in events if e["type"] == "agent.turn_ended"]
     if ended != [{"reason": "max_turn_requests", "error": "reached max_turns 2"}] or "waited 75 s" not in text:

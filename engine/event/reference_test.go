@@ -40,6 +40,8 @@ func filled(t *testing.T, d event.Data) event.Data {
 		case name == "-" || field.Anonymous:
 		case field.Type.Kind() == reflect.String:
 			to.SetString(strings.ToUpper(name))
+		case field.Type == reflect.TypeFor[[]event.Package]():
+			to.Set(reflect.ValueOf([]event.Package{{Name: "NAME", Version: "VERSION", System: true, SHA256: "SHA256"}}))
 		case field.Type.Kind() == reflect.Slice:
 			to.Set(reflect.ValueOf([]string{strings.ToUpper(name)}))
 		case field.Type.Kind() == reflect.Map:

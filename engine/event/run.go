@@ -7,6 +7,7 @@ type RunStarted struct {
 	File       string `json:"file,omitempty" jsonschema:"of the experiment"`
 	Folder     string `json:"folder" jsonschema:"of the run"`
 	Version    string `json:"version" jsonschema:"of Seer"`
+	SHA256     string `json:"sha256,omitempty" jsonschema:"of the running program: seer, or one that embeds the engine"`
 }
 
 // RunArtifact names a file in the folder of a run.

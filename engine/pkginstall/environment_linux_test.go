@@ -16,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/enginetest/container"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
@@ -61,7 +62,7 @@ func index(t *testing.T) string {
 		{"tinyprobe.py", "def answer():\n    return 42\n"},
 		{info + "METADATA", "Metadata-Version: 2.1\nName: tinyprobe\nVersion: 1.2\n"},
 		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
-		{info + "RECORD", "tinyprobe.py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
+		{info + "RECORD", "tinyprobe.py,sha256=bm90IGNoZWNrZWQ,37\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
 	} {
 		w, err := z.Create(f[0])
 		if err == nil {
@@ -119,6 +120,11 @@ func TestInstall(t *testing.T) {
 	}
 	if h, err := client.Health(t.Context()); err != nil || h.Python != got.Python {
 		t.Errorf("services run in %q, %v", h.Python, err)
+	}
+	list, err := pkginstall.Installed(t.Context(), client)
+	at := slices.IndexFunc(list.Packages, func(p event.Package) bool { return p.Name == "tinyprobe" })
+	if err != nil || at < 0 || list.Packages[at].Version != "1.2" || len(list.Packages[at].SHA256) != 64 || !strings.HasPrefix(list.Python, "3.") {
+		t.Errorf("of %d packages, tinyprobe is number %d of Python %q: %v", len(list.Packages), at, list.Python, err)
 	}
 
 	for _, tc := range []struct {

@@ -91,6 +91,9 @@ func (r agentRun) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if r.log != nil {
+		r.origin.given(ctx, r.given.Sandboxes)
+	}
 	if err := r.skills(); err != nil {
 		return err
 	}

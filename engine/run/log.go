@@ -77,7 +77,11 @@ func (r *runner) makeFolder() error {
 	if err := runs.Remember(r.engine.RunDirs().StateDir(), folder); err != nil {
 		r.warn("the run is not in the list of your runs: %v", err)
 	}
-	r.report.Send(event.RunStarted{Experiment: r.exp.Name, File: r.exp.File, Folder: folder.Path(), Version: r.opts.Version})
+	r.origin.digest, err = programDigest()
+	r.report.Send(event.RunStarted{Experiment: r.exp.Name, File: r.exp.File, Folder: folder.Path(), Version: r.opts.Version, SHA256: r.origin.digest})
+	if err != nil {
+		r.warn("the log of the run has no digest of this program: %v", err)
+	}
 	return r.keepExperiment()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/runs"
 )
 
 // outputsName is the folder of the workspace that is collected after a run.
@@ -46,5 +47,5 @@ func gatherOutputs(ctx context.Context, space *os.Root, to *results, warn func(s
 
 // seersOutput reports whether Seer writes a file or folder of that name into the outputs.
 func seersOutput(name string) bool {
-	return strings.EqualFold(name, agentLog) || strings.EqualFold(name, recordName) || strings.EqualFold(name, manifestsName) || strings.EqualFold(name, record.Name)
+	return strings.EqualFold(name, agentLog) || strings.EqualFold(name, recordName) || strings.EqualFold(name, runs.ModelsName) || strings.EqualFold(name, record.Name)
 }

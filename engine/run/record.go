@@ -19,100 +19,34 @@ import (
 	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/runs"
 	"github.com/seer-engine/seer/engine/trust"
-	"github.com/seer-engine/seer/sdk"
 )
 
 // recordName is the file in the outputs that says what the run was.
 const recordName = "run.json"
 
 // maxRecord bounds a run.json file that somebody else may have written.
-const maxRecord = 1 << 20
+const maxRecord = 8 << 20
 
 // runRecord links results to what made them.
 type runRecord struct {
-	Run        string          `json:"run"` // ID, which its events have
-	Experiment string          `json:"experiment"`
-	File       string          `json:"file,omitempty"`
-	Started    time.Time       `json:"started"`
-	Seconds    float64         `json:"seconds"`
-	Sandbox    string          `json:"sandbox,omitempty"`
-	ExitCode   *int            `json:"exit_code,omitempty"` // of an agent that ended by itself
-	Error      string          `json:"error,omitempty"`
-	Services   []serviceRecord `json:"services"`
-	Calls      string          `json:"calls,omitempty"` // digest of the record of calls; empty = no record
+	Run        string    `json:"run"` // ID, which its events have
+	Experiment string    `json:"experiment"`
+	File       string    `json:"file,omitempty"`
+	Started    time.Time `json:"started"`
+	Seconds    float64   `json:"seconds"`
+	Sandbox    string    `json:"sandbox,omitempty"`
+	ExitCode   *int      `json:"exit_code,omitempty"` // of an agent that ended by itself
+	Error      string    `json:"error,omitempty"`
+	Calls      string    `json:"calls,omitempty"` // digest of the record of calls; empty = no record
 	// HiddenNames are the places where names of hidden models were seen.
 	HiddenNames []HiddenName `json:"hidden_names,omitempty"`
-	// Models and datasets of the sandbox. Their files are in run.models.json.
-	Models []modelRecord `json:"models"`
+	Version     string       `json:"seer_version,omitempty"`
+	SHA256      string       `json:"seer_sha256,omitempty"`
+	runs.Provenance
 
 	GPUUse *inventory.GPUUse `json:"gpu_use,omitempty"` // of the sandbox; only on this computer
-}
-
-// modelRecord says what a model or dataset was. Of a hidden model it tells no name, and nothing
-// that leads to one but the revision.
-type modelRecord struct {
-	Name     string `json:"name,omitempty"` // as the experiment has it
-	Dataset  bool   `json:"dataset,omitempty"`
-	Hidden   bool   `json:"hidden,omitempty"`
-	Source   string `json:"source"`
-	Repo     string `json:"repo,omitempty"` // its name at the Hub, as the Hub had it
-	Revision string `json:"revision"`
-	License  string `json:"license,omitempty"`
-	Gate     string `json:"gate,omitempty"`
-	Manifest string `json:"manifest,omitempty"` // key of the list of its files in run.models.json
-}
-
-// manifestsName is the file in the outputs that lists the files of models and datasets, by
-// digests: one can have thousands.
-const manifestsName = "run.models.json"
-
-// manifestRecord lists the files of a revision. Its key is the SHA-256 of its JSON without spaces.
-type manifestRecord struct {
-	Version  int             `json:"format_version"` // 1
-	Revision string          `json:"revision"`
-	Files    []sdk.ModelFile `json:"files"`
-}
-
-// modelsOf are the models and datasets of a sandbox, and the files of each.
-func modelsOf(info engine.Info) ([]modelRecord, map[string]manifestRecord) {
-	models, manifests := []modelRecord{}, map[string]manifestRecord{}
-	add := func(m modelRecord, p engine.Provenance) {
-		if m.Manifest = p.Manifest; p.Manifest != "" && len(p.Files) > 0 {
-			manifests[p.Manifest] = manifestRecord{1, m.Revision, p.Files}
-		}
-		m.Gate = p.Gate
-		if m.Hidden {
-			m.Name = ""
-		} else {
-			m.Repo, m.License = p.Repo, p.License
-		}
-		models = append(models, m)
-	}
-	for _, m := range info.Models {
-		add(modelRecord{Name: m.Name, Hidden: m.Hidden, Source: m.Source, Revision: m.Revision}, m.Provenance)
-	}
-	for _, d := range info.Datasets {
-		add(modelRecord{Name: d.Name, Dataset: true, Source: d.Source, Revision: d.Revision}, d.Provenance)
-	}
-	return models, manifests
-}
-
-// writeModels writes the lists of files, if there are models or datasets.
-func (r *runner) writeModels() error {
-	if len(r.manifests) == 0 {
-		return nil
-	}
-	text, err := json.MarshalIndent(r.manifests, "", " ")
-	if err != nil {
-		return err
-	}
-	return r.results.write(manifestsName, append(text, '\n'))
-}
-
-type serviceRecord struct {
-	Name     string `json:"name"`
-	CodeHash string `json:"code_hash"`
 }
 
 // record writes run.json once there was a sandbox, and remembers that it did.
@@ -122,7 +56,7 @@ func (r *runner) record(failure error) error {
 	}
 	rec := runRecord{
 		Run: r.result.Run, Experiment: r.exp.Name, File: r.exp.File, Started: r.started.UTC(), Seconds: r.result.Seconds,
-		Sandbox: r.result.Sandbox, Services: []serviceRecord{}, HiddenNames: r.result.HiddenNames, Models: r.models, GPUUse: r.gpuUse,
+		Sandbox: r.result.Sandbox, HiddenNames: r.result.HiddenNames, Version: r.opts.Version, SHA256: r.origin.digest, Provenance: r.origin.Provenance, GPUUse: r.gpuUse,
 	}
 	if r.finished {
 		rec.ExitCode = &r.result.ExitCode
@@ -133,17 +67,11 @@ func (r *runner) record(failure error) error {
 	case failure != nil:
 		rec.Error = failure.Error()
 	}
-	for _, s := range r.services {
-		rec.Services = append(rec.Services, serviceRecord{Name: s.Name(), CodeHash: s.Interface().CodeHash})
-	}
 	if r.recording != nil {
 		var err error
 		if rec.Calls, err = callsDigest(r.results.path(record.Name)); err != nil {
 			return fmt.Errorf("compute the digest of the record: %w", err)
 		}
-	}
-	if err := r.writeModels(); err != nil {
-		return err
 	}
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {

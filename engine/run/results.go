@@ -65,7 +65,7 @@ func (r *runner) openRunResults() error {
 // replaceable refuses what cannot give way to Seer's own files.
 func (r *results) replaceable() error {
 	var errs []error
-	for _, name := range []string{agentLog, recordName, manifestsName} {
+	for _, name := range []string{agentLog, recordName, runs.ModelsName} {
 		if info, err := r.root.Lstat(name); err == nil && info.IsDir() {
 			errs = append(errs, &os.PathError{Op: "write", Path: r.path(name), Err: plainfile.ErrFolder})
 		}

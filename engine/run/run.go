@@ -166,20 +166,21 @@ type runner struct {
 	temporary []string // files of the workspace that mean nothing without the sandbox
 	agent     agentSetup
 	result    Result
-	models    []modelRecord
 
-	costBefore float64                   // of a sandbox that was there before
-	manifests  map[string]manifestRecord // of the models, by digest
-	gpuUse     *inventory.GPUUse         // of the sandbox until its end; nil = none, or not known
-	finished   bool                      // the agent has ended by itself: there is an exit code
+	origin     *origin           // what it is made of
+	costBefore float64           // of a sandbox that was there before
+	gpuUse     *inventory.GPUUse // of the sandbox until its end; nil = none, or not known
+	finished   bool              // the agent has ended by itself: there is an exit code
 }
 
 func newRunner(e *engine.Engine, exp *experiment.Experiment, o Options) *runner {
 	id := event.NewRun()
-	return &runner{
+	r := &runner{
 		engine: e, exp: exp, opts: o.withDefaults(), started: time.Now(), result: Result{Run: id},
 		report: event.NewReporter(id, event.SourceEngine, time.Now, o.Progress),
 	}
+	r.origin = &origin{runner: r, Provenance: runs.NewProvenance(), manifests: map[string]manifestRecord{}}
+	return r
 }
 
 // forward takes the events of an operation into the run; nil = nobody wants any.
@@ -212,7 +213,9 @@ func (r *runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.models, r.manifests = modelsOf(info)
+	if err := r.origin.of(ctx, info); err != nil {
+		return err
+	}
 	if err := r.watchNames(); err != nil {
 		return err
 	}
@@ -236,6 +239,8 @@ func (r *runner) open(ctx context.Context) (err error) {
 
 // work is what needs the sandbox.
 func (r *runner) work(ctx context.Context) error {
+	packages := r.origin.packages(ctx, r.sandbox)
+	defer packages()
 	for _, s := range r.exp.Serve {
 		if err := r.serve(ctx, s); err != nil {
 			return err
@@ -244,6 +249,7 @@ func (r *runner) work(ctx context.Context) error {
 	if err := r.fill(ctx); err != nil {
 		return err
 	}
+	packages()
 	r.report.Send(r.agent.started(r.exp.Agent))
 	var err error
 	r.result.ExitCode, err = r.agent.run(ctx, r)
@@ -280,6 +286,8 @@ func (r *runner) serve(ctx context.Context, s experiment.Serve) error {
 	if err != nil {
 		return err
 	}
+	r.origin.add(event.RunCode{Name: held.Name(), CodeHash: held.Interface().CodeHash})
+	r.origin.plugin(ctx, sdk.KindExpose, s.ExposeAs)
 	r.services = append(r.services, held)
 	return nil
 }

@@ -178,6 +178,25 @@ func runStopsWhenItIsTold(t *testing.T, kind string) {
 	}
 }
 
+// checkMade: the log says what the run was made of before the agent has ended, however it ends.
+func checkMade(t *testing.T, folder string) {
+	t.Helper()
+	kept, err := runs.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := kept.Provenance()
+	if len(kept.SHA256) != 64 || len(p.Services) != 1 || p.Services[0].Name != "tools" || !strings.HasPrefix(p.Services[0].CodeHash, "sha256:") {
+		t.Errorf("seer %q, code %+v", kept.SHA256, p.Services)
+	}
+	if len(p.Plugins) != 1 || p.Plugins[0].ID != "expose-library" || len(p.Plugins[0].SHA256) != 64 || p.Plugins[0].Version == "" {
+		t.Errorf("plugins %+v", p.Plugins)
+	}
+	if len(p.Packages) != 1 || p.Packages[0].Sandbox != kept.Sandbox || !strings.HasPrefix(p.Packages[0].Python, "3.") {
+		t.Errorf("packages %+v", p.Packages)
+	}
+}
+
 // TestLogOfARun: the log says how each run has ended; one that is under way has no end and no
 // run.json.
 func TestLogOfARun(t *testing.T) {
@@ -196,6 +215,7 @@ func TestLogOfARun(t *testing.T) {
 		if got := summaryOf(t, folder); got.ExitCode != nil || got.State != runs.Running {
 			t.Errorf("while the second agent runs: %+v", got)
 		}
+		checkMade(t, folder)
 		if _, err := os.Stat(filepath.Join(folder, "run.json")); err == nil {
 			t.Error("while the second agent runs, there is a run.json")
 		}

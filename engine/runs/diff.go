@@ -14,11 +14,13 @@ import (
 
 // Parts that [Diff] compares.
 const (
-	PartSeer       = "seer"       // version
+	PartSeer       = "seer"       // version and digest
 	PartExperiment = "experiment" // as resolved, else as written
 	PartPrompt     = "prompt"
-	PartModels     = "models" // of the sandbox, and datasets
-	PartCode       = "code"   // of the interfaces
+	PartPlugins    = "plugins"
+	PartModels     = "models"   // of the sandbox, and datasets
+	PartCode       = "code"     // of the interfaces
+	PartPackages   = "packages" // of the sandbox
 	PartAgent      = "agent"
 	PartResults    = "results" // numbers that calls have returned
 	PartCalls      = "calls"   // by function
@@ -28,7 +30,7 @@ const (
 const mostChanges = 1000
 
 const (
-	mostDocument = 8 << 20 // bytes of an experiment, a prompt or run.json
+	mostDocument = 8 << 20 // bytes of an experiment or a prompt
 )
 
 // Change is a difference between two runs.
@@ -59,11 +61,13 @@ func Diff(a, b *Run) (Difference, error) {
 	if err := errors.Join(errA, errB); err != nil {
 		return d, err
 	}
-	d.add(PartSeer, compare(PartSeer, facts{{"version", a.Version}}, facts{{"version", b.Version}}))
+	d.add(PartSeer, compare(PartSeer, seerFacts(a), seerFacts(b)))
 	d.add(PartExperiment, x.experiment.compare(y.experiment))
 	d.add(PartPrompt, x.prompt.compare(y.prompt))
+	d.add(PartPlugins, compare(PartPlugins, x.plugins, y.plugins))
 	d.add(PartModels, compare(PartModels, x.models, y.models))
 	d.add(PartCode, compare(PartCode, x.code, y.code))
+	d.add(PartPackages, compare(PartPackages, x.packages, y.packages))
 	d.add(PartAgent, compare(PartAgent, agentFacts(a), agentFacts(b)))
 	d.add(PartResults, compare(PartResults, x.numbers, y.numbers))
 	d.add(PartCalls, compare(PartCalls, x.calls, y.calls))
@@ -106,6 +110,8 @@ func compare(part string, a, b facts) (changes []Change) {
 	}
 	return changes
 }
+
+func seerFacts(r *Run) facts { return facts{{"version", r.Version}, {"sha256", r.SHA256}} }
 
 func agentFacts(r *Run) facts {
 	code := ""

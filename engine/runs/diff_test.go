@@ -22,10 +22,12 @@ type call struct {
 }
 
 // recorded makes a run with files and a record of calls.
-func recorded(t *testing.T, id, version string, files map[string]string, calls []call) *runs.Run {
+func recorded(t *testing.T, id, version string, made []event.Data, files map[string]string, calls []call) *runs.Run {
 	t.Helper()
 	f, send := create(t, t.TempDir(), id, noon)
-	send(event.RunStarted{Experiment: "probe", Version: version}, event.AgentProgram{Provider: "claude", Version: version}, event.RunEnded{State: "finished"})
+	send(event.RunStarted{Experiment: "probe", Version: version, SHA256: "5ee2"}, event.AgentProgram{Provider: "claude", Version: version})
+	send(made...)
+	send(event.RunEnded{State: "finished"})
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +72,18 @@ func body(t *testing.T, dir string, v value.Value) string {
 }
 
 func TestDiff(t *testing.T) {
-	provenance := func(revision, code string) string {
-		return fmt.Sprintf(`{"models":[{"name":"org/m","source":"hf","revision":%q},{"hidden":true,"source":"hf","revision":"9"}],"services":[{"name":"tools","code_hash":%q}]}`, revision, code)
+	made := func(revision, torch string) []event.Data {
+		return []event.Data{
+			event.RunPlugin{ID: "org.source", Version: "1", SHA256: "ab"}, event.RunCode{Name: "tools", CodeHash: "c1"},
+			event.RunModel{Name: "org/m", Source: "hf", Revision: revision}, event.RunModel{Hidden: true, Source: "hf", Revision: "9"},
+			event.RunPackages{Sandbox: "sb-" + revision, Python: "3.12.1", Packages: []event.Package{{Name: "torch", Version: torch, SHA256: "cd"}, {Name: "tar", Version: "1", System: true}}},
+		}
 	}
-	a := recorded(t, "run-aa00000000000001", "1", map[string]string{
-		runs.ResolvedName: `{"agent":{"model":"m","steps":[1,2,3,4,5,6,7,8,9,10,11]},"same":true}`, runs.PromptName: "one\ntwo\n", runs.RunName: provenance("1", "c1"),
+	a := recorded(t, "run-aa00000000000001", "1", made("1", "2.9.0"), map[string]string{
+		runs.ResolvedName: `{"agent":{"model":"m","steps":[1,2,3,4,5,6,7,8,9,10,11]},"same":true}`, runs.PromptName: "one\ntwo\n",
 	}, []call{{"score", []any{3}, 0.5}, {"score", []any{3}, 0.5}, {"probe", []any{"x"}, map[string]any{"acc": 0.75, "n": 4, "note": "fine"}}})
-	b := recorded(t, "run-bb00000000000002", "1", map[string]string{
-		runs.ResolvedName: `{"agent":{"model":"n","steps":[1,2,3,4,5,6,7,8,9,10,12]},"same":true}`, runs.PromptName: "one\nthree\n", runs.RunName: provenance("2", "c1"),
+	b := recorded(t, "run-bb00000000000002", "1", made("2", "2.9.1"), map[string]string{
+		runs.ResolvedName: `{"agent":{"model":"n","steps":[1,2,3,4,5,6,7,8,9,10,12]},"same":true}`, runs.PromptName: "one\nthree\n",
 	}, []call{{"score", []any{3}, 0.5}, {"probe", []any{"x"}, map[string]any{"acc": 0.80, "n": 4, "note": "fine"}}, {"other", nil, 1}})
 	d, err := runs.Diff(a, b)
 	if err != nil {
@@ -93,17 +99,17 @@ func TestDiff(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s: %s → %s", c.Part, c.Name, c.A, c.B))
 	}
 	want := []string{
-		"experiment agent.model: m → n", "experiment agent.steps.10: 11 → 12", "models org/m: hf 1 → hf 2",
+		"experiment agent.model: m → n", "experiment agent.steps.10: 11 → 12", "models org/m: hf 1 → hf 2", "packages torch: 2.9.0 cd → 2.9.1 cd",
 		"results tools.score(3, seed=7) #2: 0.5 → ", `results tools.probe("x", seed=7) acc: 0.75 → 0.8`, "results tools.other(seed=7):  → 1",
 		"calls tools.score: 2 → 1", "calls tools.other:  → 1",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("changes\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if !reflect.DeepEqual(d.Same, []string{"seer", "code", "agent"}) || !strings.Contains(prompt, "\n-two\n+three\n") {
+	if !reflect.DeepEqual(d.Same, []string{"seer", "plugins", "code", "agent"}) || !strings.Contains(prompt, "\n-two\n+three\n") {
 		t.Errorf("same: %v; prompt %q", d.Same, prompt)
 	}
-	if d, err := runs.Diff(a, a); err != nil || len(d.Changes) != 0 || len(d.Same) != 8 {
+	if d, err := runs.Diff(a, a); err != nil || len(d.Changes) != 0 || len(d.Same) != 10 {
 		t.Errorf("with itself: %+v, %v", d, err)
 	}
 	calls, err := a.Calls()

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -25,91 +23,24 @@ const (
 
 // gathered is what is compared of a run, beside its summary.
 type gathered struct {
-	experiment, prompt           document
-	models, code, numbers, calls facts
+	experiment, prompt              document
+	plugins, models, code, packages facts
+	numbers, calls                  facts
 }
 
 func gather(r *Run) (g gathered, err error) {
-	var errs [4]error
+	var errs [3]error
 	g.experiment, errs[0] = r.experimentOf()
 	g.prompt, errs[1] = r.readDocument(PartPrompt, PromptName)
 	var calls []record.Entry
 	calls, errs[2] = r.Calls()
-	g.models, g.code, errs[3] = r.provenance(calls)
+	p := r.provenance
+	g.plugins, g.models, g.code, g.packages = p.plugins(), p.models(), p.code(), p.packages()
 	g.numbers = r.numbers(calls)
 	for _, f := range ByFunction(calls) {
 		g.calls = append(g.calls, fact{f.Name, strconv.Itoa(f.Calls)})
 	}
 	return g, errors.Join(errs[:]...)
-}
-
-// Provenance is what run.json says of the models and the code of a run.
-type Provenance struct {
-	Models   []ModelUsed   `json:"models"` // and datasets
-	Services []ServiceUsed `json:"services"`
-}
-
-// ModelUsed is a model or dataset of the sandbox of a run.
-type ModelUsed struct {
-	Name     string `json:"name,omitempty"` // empty = hidden
-	Dataset  bool   `json:"dataset,omitempty"`
-	Hidden   bool   `json:"hidden,omitempty"`
-	Source   string `json:"source"`
-	Revision string `json:"revision"`
-	Manifest string `json:"manifest,omitempty"` // key of the list of its files in run.models.json
-}
-
-// ServiceUsed is an interface that the agent could call.
-type ServiceUsed struct {
-	Name     string `json:"name"`
-	CodeHash string `json:"code_hash"`
-}
-
-// Provenance reads run.json. A run that was killed has none: [fs.ErrNotExist].
-func (r *Run) Provenance() (p Provenance, err error) {
-	text, err := r.ReadFile(RunName, mostDocument)
-	if err == nil {
-		err = json.Unmarshal(text, &p)
-	}
-	if err != nil {
-		return p, fmt.Errorf("read %s of the run %s: %w", RunName, r.ID, err)
-	}
-	if p.Models == nil {
-		p.Models = []ModelUsed{}
-	}
-	if p.Services == nil {
-		p.Services = []ServiceUsed{}
-	}
-	return p, nil
-}
-
-// provenance is what run.json says of models and code, and without that file what calls say.
-func (r *Run) provenance(calls []record.Entry) (models, code facts, err error) {
-	p, err := r.Provenance()
-	if errors.Is(err, fs.ErrNotExist) {
-		models, code = provenanceOfCalls(calls)
-		return models, code, nil
-	}
-	for _, s := range p.Services {
-		code = append(code, fact{s.Name, s.CodeHash})
-	}
-	for i, m := range p.Models {
-		name := cmp.Or(m.Name, fmt.Sprintf("hidden model %d", i+1))
-		models = append(models, fact{name, strings.TrimSpace(m.Source + " " + m.Revision)})
-	}
-	return unique(models), unique(code), err
-}
-
-func provenanceOfCalls(calls []record.Entry) (models, code facts) {
-	for _, c := range calls {
-		if c.CodeHash != "" {
-			code = append(code, fact{c.Service, c.CodeHash})
-		}
-		for _, m := range slices.Concat(c.Models, c.Datasets) {
-			models = append(models, fact{m.Name, m.Revision})
-		}
-	}
-	return unique(models), unique(code)
 }
 
 // unique gives names that come again a number, and leaves out what is there already.

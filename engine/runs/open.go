@@ -25,7 +25,8 @@ const (
 // Run is the folder of a run, opened for reading. It holds no open file.
 type Run struct {
 	Summary
-	artifacts []event.RunArtifact
+	artifacts  []event.RunArtifact
+	provenance Provenance
 }
 
 // Open opens the folder of a run and reads its log once. A folder without a log of events is
@@ -46,7 +47,7 @@ func Open(dir string) (*Run, error) {
 	}
 	defer log.Close()
 	live := locked(log) // before the log is read: a run that ends meanwhile has an end then
-	s := summarizer{Summary: Summary{Dir: dir}}
+	s := summarizer{Summary: Summary{Dir: dir}, provenance: NewProvenance()}
 	if err := s.read(log); err != nil {
 		return nil, fmt.Errorf("read the log of the run %s: %w", dir, err)
 	}
@@ -54,7 +55,7 @@ func Open(dir string) (*Run, error) {
 		return nil, fmt.Errorf("%s is no run: no event of a run is in its %s: %w", dir, EventsName, fs.ErrNotExist)
 	}
 	s.finish(live)
-	return &Run{s.Summary, s.artifacts}, nil
+	return &Run{s.Summary, s.artifacts, s.provenance}, nil
 }
 
 func openLog(root *os.Root) (*os.File, error) {

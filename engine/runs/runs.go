@@ -47,6 +47,7 @@ type Summary struct {
 	Experiment     string    `json:"experiment"`
 	File           string    `json:"file,omitempty"` // of the experiment, at the time of the run
 	Version        string    `json:"seer_version"`
+	SHA256         string    `json:"seer_sha256,omitempty"` // of the program that ran it
 	State          State     `json:"state"`
 	Started        time.Time `json:"started"`                   // UTC
 	Ended          time.Time `json:"ended,omitzero"`            // UTC; zero without an end in the log

@@ -19,12 +19,13 @@ const mostArtifacts = 20_000
 // summarizer makes a summary of the lines of a log.
 type summarizer struct {
 	Summary
-	artifacts []event.RunArtifact
-	places    map[string]int // of artifacts, by path
-	seq       int64          // of the last event
-	ended     *event.RunEnded
-	requested string // the model of the first request
-	total     float64
+	artifacts  []event.RunArtifact
+	provenance Provenance
+	places     map[string]int // of artifacts, by path
+	seq        int64          // of the last event
+	ended      *event.RunEnded
+	requested  string // the model of the first request
+	total      float64
 }
 
 func (s *summarizer) read(log io.Reader) error {
@@ -54,7 +55,7 @@ func (s *summarizer) line(line []byte) error {
 		s.seq = h.Seq
 	}
 	switch h.Type {
-	case "run.started", "run.artifact", "run.ended", "agent.program", "agent.model_request", "agent.finished", "boot.ready", "boot.resumed":
+	case "run.started", "run.plugin", "run.model", "run.code", "run.packages", "run.artifact", "run.ended", "agent.program", "agent.model_request", "agent.finished", "boot.ready", "boot.resumed":
 	default:
 		return nil
 	}
@@ -68,10 +69,11 @@ func (s *summarizer) line(line []byte) error {
 
 // event takes what belongs to the summary.
 func (s *summarizer) event(e event.Event) {
+	s.provenance.Add(e.Data)
 	switch d := e.Data.(type) {
 	case event.RunStarted:
 		s.ID, s.Started = e.Run, e.Time.UTC()
-		s.Experiment, s.File, s.Version = d.Experiment, d.File, d.Version
+		s.Experiment, s.File, s.Version, s.SHA256 = d.Experiment, d.File, d.Version, d.SHA256
 	case event.RunArtifact:
 		s.artifact(d)
 	case event.RunEnded:

@@ -32,7 +32,11 @@ func Hostile(root string) (*runs.Run, error) {
 		return nil, err
 	}
 	r.Send(
-		event.RunStarted{Experiment: Attack, File: Attack, Version: Attack},
+		event.RunStarted{Experiment: Attack, File: Attack, Version: Attack, SHA256: Attack},
+		event.RunPlugin{ID: Attack, Version: Attack, SHA256: Attack},
+		event.RunModel{Name: Attack, Source: Attack, Repo: Attack, Revision: Attack, License: Attack, Gate: Attack, Manifest: Attack},
+		event.RunCode{Name: Attack, CodeHash: Attack},
+		event.RunPackages{Sandbox: Attack, Python: Attack, Packages: []event.Package{{Name: Attack, Version: Attack, SHA256: Attack}}},
 		event.AgentProgram{Provider: Attack, Path: Attack, Version: Attack, SHA256: Attack, Model: Attack},
 		event.AgentWarning{Message: Attack},
 		event.ModelRequest{Model: Attack, Error: Attack, Status: -1, Input: -5, Cost: 1e300, Seconds: -1e300},
@@ -44,7 +48,7 @@ func Hostile(root string) (*runs.Run, error) {
 	for _, name := range []string{runs.PromptName, runs.ExperimentName, runs.ResolvedName} {
 		r.File(name, []byte(Attack))
 	}
-	r.File(runs.RunName, bytes.ReplaceAll([]byte(`{"services":[{"name":X,"code_hash":X}],"calls":X,"hidden_names":[{"where":X}],"models":[{"name":X,"source":X,"repo":X,"revision":X,"license":X,"gate":X,"manifest":X}]}`), []byte("X"), attack))
+	r.File(runs.RunName, bytes.ReplaceAll([]byte(`{"calls":X,"hidden_names":[{"where":X}]}`), []byte("X"), attack))
 	r.Say("agent_thought_chunk", Attack)
 	r.Say("agent_message_chunk", strings.Repeat("A huge text. ", hugeText()/13))
 	r.Tool("huge", strings.Repeat("huge ", 1000), map[string]any{"text": strings.Repeat("x", 1<<20)}, strings.Repeat("y", 1<<20))

@@ -42,7 +42,7 @@ func New(root string) (*Run, error) {
 	r := &Run{Folder: f, now: Start.Add(-time.Second)}
 	r.report = event.NewReporter(ID, event.SourceEngine, func() time.Time { r.now = r.now.Add(time.Second); return r.now }, f.Append)
 	r.Send(
-		event.RunStarted{Experiment: "hidden-behaviour-audit", File: "/home/ada/audit/seer.yaml", Folder: f.Path(), Version: "0.0.0-test"},
+		event.RunStarted{Experiment: "hidden-behaviour-audit", File: "/home/ada/audit/seer.yaml", Folder: f.Path(), Version: "0.0.0-test", SHA256: hash([]byte("seer"))},
 		event.SandboxReady{Sandbox: "sb-7f3a"},
 		event.AgentProgram{Provider: "claude", Path: "/usr/bin/claude", Version: "2.1.330", SHA256: hash([]byte("claude")), Model: "model-large"},
 		event.AgentStarted{Isolation: "bubblewrap", Network: "model only"},

@@ -81,6 +81,10 @@ var sentences = map[string]string{
 	"call.queued":     callQueued,
 
 	"run.started":         `the folder of the run is {{.Folder}}`,
+	"run.plugin":          `plugin {{.ID}} {{.Version}}, sha256:{{.SHA256}}`,
+	"run.model":           `{{if .Dataset}}dataset{{else}}model{{end}} {{or .Name "(hidden)"}}, {{.Source}}{{with .Revision}}, revision {{.}}{{end}}`,
+	"run.code":            `code of {{.Name}}, {{.CodeHash}}`,
+	"run.packages":        `{{.Sandbox}} has Python {{.Python}} and {{plural (len .Packages) "package"}}`,
 	"run.artifact":        `{{.Kind}}: {{.Path}}`,
 	"run.ended":           `the run has {{if eq .State "finished"}}finished{{else}}{{.State}}{{with .Error}}: {{.}}{{end}}{{end}}`,
 	"agent.program":       `the agent is {{.Path}}{{with .Version}}, version {{.}}{{end}}{{with .Model}}, model {{.}}{{end}}`,

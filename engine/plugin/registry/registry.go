@@ -181,6 +181,22 @@ func (r *Registry) Exposer(ctx context.Context, mode string) (sdk.Exposer, error
 	return h.Exposer(ctx, mode)
 }
 
+// Plugin is the plugin that serves a name of a kind; false where a part of this program does.
+func (r *Registry) Plugin(ctx context.Context, kind sdk.Kind, name string) (host.Plugin, bool) {
+	native := r.o.Fetchers[name] != nil
+	switch kind {
+	case sdk.KindProvider:
+		native = r.Native(name)
+	case sdk.KindExpose:
+		native = r.o.Exposers[name] != nil
+	}
+	if native {
+		return host.Plugin{}, false
+	}
+	_, p, ok := r.pluginOf(ctx, kind, name)
+	return p, ok
+}
+
 // Native reports whether asking a provider starts no plugin and no network.
 func (r *Registry) Native(provider string) bool {
 	_, native := r.o.Providers[provider]

@@ -108,7 +108,7 @@ func (b *builder) summary() object {
 	s := &b.run.Summary
 	return object{
 		"run": s.ID, "state": s.State, "exit_code": s.ExitCode, "provider": valid(s.Provider), "program": valid(s.Program),
-		"program_version": valid(s.ProgramVersion), "program_sha256": valid(s.ProgramSHA256), "sandbox": valid(s.Sandbox),
+		"program_version": valid(s.ProgramVersion), "program_sha256": valid(s.ProgramSHA256), "seer_sha256": valid(s.SHA256), "sandbox": valid(s.Sandbox),
 		"calls": s.Calls, "sandbox_usd": s.Cost, "model_usd": s.ModelCost, "estimated": s.Estimated, "unpriced": s.Unpriced,
 	}
 }

@@ -97,6 +97,7 @@ func TestPageHasWhatTheRunHas(t *testing.T) {
 		"lab.steer", "layer 99 is out of range", `{"args":[],"kwargs":{"layer":12,"seed":7}}`,
 		"model-large 3 8 400 3 600 0 910", "model-small 1", "0.0008",
 		"acme/subject-8b", "apache-2.0", "4f1c0de2a97be2d0a5c5d2b7d3c1a8f9e6b40312", "sha256:77aa in run.models.json", "hidden", "sha256:9d21c0ffee",
+		"org.example.fetch-hub 1.4.0 sha256:c4a7", "2 packages of sb-7f3a, Python 3.12.4", "torch==2.9.1 sha256:b10c", "libssl3==3.0.17-1 (system)", "SHA-256 of Seer",
 		"outputs/report.md", "Find out whether the model behaves differently", "the agent's memory is close to its limit", "budget: 2",
 	)
 	if n := strings.Count(made, "<img src=\"data:image/png;base64,"); n != 2 {

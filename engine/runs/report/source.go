@@ -29,6 +29,7 @@ type source struct {
 	artifacts []event.RunArtifact
 	warnings  []warning
 	origin    origin
+	made      runs.Provenance
 	notebooks []notebook
 	figures   []file
 	reports   []file // Markdown among the outputs
@@ -46,34 +47,17 @@ type warning struct {
 	Text string
 }
 
-// origin is what run.json says of where the results come from.
+// origin is what run.json says of the end of the run.
 type origin struct {
-	Services []struct {
-		Name     string `json:"name"`
-		CodeHash string `json:"code_hash"`
-	} `json:"services"`
 	Calls       string `json:"calls"`
 	HiddenNames []struct {
 		Where string `json:"where"`
 		Times int    `json:"times"`
 	} `json:"hidden_names"`
-	Models []model `json:"models"`
-}
-
-type model struct {
-	Name     string `json:"name"`
-	Dataset  bool   `json:"dataset"`
-	Hidden   bool   `json:"hidden"`
-	Source   string `json:"source"`
-	Repo     string `json:"repo"`
-	Revision string `json:"revision"`
-	License  string `json:"license"`
-	Gate     string `json:"gate"`
-	Manifest string `json:"manifest"`
 }
 
 func read(r *runs.Run) *source {
-	s := &source{Summary: r.Summary, run: r, artifacts: r.Artifacts()}
+	s := &source{Summary: r.Summary, run: r, artifacts: r.Artifacts(), made: r.Provenance()}
 	var err error
 	s.items, err = r.Transcript()
 	s.fault("the transcript", err)

@@ -17,11 +17,11 @@ import (
 func newDiff(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "diff A B", Short: "Compare two runs",
-		Long: `Compare two runs: the version of Seer, the experiment as resolved, the prompt, models,
-the code of interfaces, the agent, the numbers that calls returned, and how often each
-function was called. Seer compares numbers between calls of the same function with the
-same arguments. Times and costs are left out. The exit code is 0 whether or not the
-runs differ.`,
+		Long: `Compare two runs: the version and digest of Seer, the experiment as resolved, the
+prompt, plugins, models, the code of interfaces, packages, the agent, the numbers that
+calls returned, and how often each function was called. Seer compares numbers between
+calls of the same function with the same arguments. Times and costs are left out. The
+exit code is 0 whether or not the runs differ.`,
 		Example:           "  seer runs diff run-3f20 run-91ab\n  seer runs diff run-3f20 latest --json | jq '.changes[] | select(.part == \"results\")'",
 		Args:              cli.Args(2, 2, "two runs"),
 		ValidArgsFunction: a.complete(2),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ unambiguous beginning of the ID, by its folder or by latest, which is the defaul
 // details are everything about a run.
 type details struct {
 	runs.Summary
-	Provenance *runs.Provenance    `json:"provenance,omitempty"` // of run.json; nil = there is none
+	Provenance runs.Provenance     `json:"provenance"`
 	Functions  []runs.Function     `json:"functions"`
 	Artifacts  []event.RunArtifact `json:"artifacts"`
 	Transcript []runs.Item         `json:"transcript,omitempty"`
@@ -50,23 +49,17 @@ type details struct {
 
 // detailsOf reads them. The error says what could not be read; the rest comes with it.
 func detailsOf(r *runs.Run, transcript bool) (details, error) {
-	d := details{Summary: r.Summary, Artifacts: r.Artifacts()}
+	d := details{Summary: r.Summary, Artifacts: r.Artifacts(), Provenance: r.Provenance()}
 	calls, errCalls := r.Calls()
 	d.Functions = runs.ByFunction(calls)
 	if d.Summary.Calls == 0 { // of a run without an end
 		d.Summary.Calls = len(calls)
 	}
-	p, err := r.Provenance()
-	if err == nil {
-		d.Provenance = &p
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	var errItems error
 	if transcript {
 		d.Transcript, errItems = r.Transcript()
 	}
-	return d, errors.Join(errCalls, err, errItems)
+	return d, errors.Join(errCalls, errItems)
 }
 
 // printer prints the lines of a page.
@@ -115,13 +108,13 @@ func showText(w io.Writer, d details, transcript bool) error {
 func (p printer) made(d details) {
 	s := d.Summary
 	p.known("sandbox", s.Sandbox)
-	p.known("seer", s.Version)
+	p.known("seer", strings.TrimSpace(s.Version+"  "+digest(s.SHA256)))
 	if s.Provider != "" || s.Program != "" {
 		p.line("agent", "%s", strings.Join(strings.Fields(agentText(s)+" "+s.ProgramVersion), " "))
 		p.known("program", strings.TrimSpace(s.Program+"  "+digest(s.ProgramSHA256)))
 	}
-	if d.Provenance == nil {
-		return
+	for _, x := range d.Provenance.Plugins {
+		p.line("plugin", "%s %s  %s", x.ID, x.Version, digest(x.SHA256))
 	}
 	for _, m := range d.Provenance.Models {
 		label := "model"
@@ -132,6 +125,9 @@ func (p printer) made(d details) {
 	}
 	for _, c := range d.Provenance.Services {
 		p.line("code", "%s  %s", c.Name, c.CodeHash)
+	}
+	for _, x := range d.Provenance.Packages {
+		p.line("packages", "%d in %s, Python %s; --json lists them", len(x.Packages), x.Sandbox, x.Python)
 	}
 }
 
