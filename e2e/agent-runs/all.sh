@@ -48,8 +48,8 @@ one() {
   fi
   "$SEER" runs show "$agent-$kind/runs/latest" --json >"$agent-$kind.json"
   "$SEER" runs export "$agent-$kind/runs/latest" --html -o "$agent-$kind.html"
-  "$SEER" runs export "$agent-$kind/runs/latest" --inspect -o "$agent-$kind.eval"
-  "$INSPECT" -B "$TOP/e2e/agent-runs/check.py" "$agent" "$kind" "$agent-$kind.json" "$agent-$kind.eval" "$agent-$kind.html" "$agent-$kind.jsonl"
+  "$SEER" runs export "$agent-$kind/runs/latest" --inspect -o "logs/$agent-$kind.eval"
+  "$INSPECT" -B "$TOP/e2e/agent-runs/check.py" "$agent" "$kind" "$agent-$kind.json" "logs/$agent-$kind.eval" "$agent-$kind.html" "$agent-$kind.jsonl"
 }
 scripts=$TOP/e2e/agent-runs
 if [ "${2:-}" = slow ]; then

@@ -11,7 +11,7 @@ import (
 // compiled, and but for that of the tour run.
 func TestSnippets(t *testing.T) {
 	var sources []string
-	for _, pattern := range []string{"*.go", "../embed/*.go", "../../engine/example_test.go"} {
+	for _, pattern := range []string{"*.go", "../embed/*.go", "../../engine/example_test.go", "../../engine/run/example_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
