@@ -72,7 +72,7 @@ Y
 one killed "$scripts/hang.yaml" "" <<Y
 serve: [{file: tools.py}]
 Y
-"$SEER" down -q "$(grep -o '"sandbox": *"[^"]*"' "$agent-killed.json" | cut -d '"' -f 4)" # or its lease would end it
+"$SEER" down -q "$(grep -o '"sandbox": *"[^"]*"' "$agent-killed.json" | head -n 1 | cut -d '"' -f 4)" # or its lease would end it
 one crash "$scripts/crash.yaml" "" <<Y
 serve: [{file: tools.py}]
 workspace: {files: [kill.py]}

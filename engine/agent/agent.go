@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/agent/program"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/internal/spelling"
+	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
 // Lookup finds a variable and says where it comes from: the environment, or a file of variables
@@ -69,9 +70,9 @@ func (s Sources) Resolve(ctx context.Context, a *experiment.Agent) (Setup, []Pro
 	if !a.Profiled() {
 		return setup, found
 	}
-	p, problem := s.profile(a)
-	if problem != nil {
-		return setup, append(found, *problem)
+	p, problems := s.profile(a)
+	if len(problems) > 0 {
+		return setup, append(found, problems...)
 	}
 	setup.Profile = p
 	if problem := s.program(ctx, a, &setup); problem != nil {
@@ -125,7 +126,7 @@ func (s Sources) servers(ctx context.Context, a *experiment.Agent) (map[string]S
 	return servers, found
 }
 
-func (s Sources) profile(a *experiment.Agent) (*profile.Profile, *Problem) {
+func (s Sources) profile(a *experiment.Agent) (*profile.Profile, []Problem) {
 	if a.Provider == experiment.ProviderACP {
 		return &profile.Profile{Name: a.Provider, Title: "an agent of provider acp", Driver: driver.ACP}, nil
 	}
@@ -135,17 +136,26 @@ func (s Sources) profile(a *experiment.Agent) (*profile.Profile, *Problem) {
 			continue
 		}
 		p, err := profile.Load(name, s.Profiles...)
-		if err != nil {
-			return nil, &Problem{"agent.provider", err.Error(), "correct the profile"}
-		}
-		return p, nil
+		return p, inFile(err, "correct the profile")
 	}
 	known := append([]string{experiment.ProviderCommand, experiment.ProviderACP}, names...)
 	hint := "known: " + strings.Join(known, ", ")
 	if near := spelling.Nearest(a.Provider, known); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
-	return nil, &Problem{"agent.provider", fmt.Sprintf("unknown provider `%s`", a.Provider), hint}
+	return nil, []Problem{{"agent.provider", fmt.Sprintf("unknown provider `%s`", a.Provider), hint}}
+}
+
+// inFile are the mistakes of a profile or of prices, one problem each.
+func inFile(err error, hint string) (all []Problem) {
+	var mistakes yamldoc.Errors
+	if err != nil && !errors.As(err, &mistakes) {
+		return []Problem{{"agent.provider", err.Error(), hint}}
+	}
+	for _, m := range mistakes {
+		all = append(all, Problem{"agent.provider", m.Error(), hint})
+	}
+	return all
 }
 
 // program finds the program: that of the profile, or the command in its place.
@@ -217,7 +227,7 @@ func (s Sources) model(a *experiment.Agent, setup *Setup) (found []Problem) {
 			"set it in the environment or in .env beside the experiment; Seer does not use subscription logins, because the agent would see the login and Seer could not measure its cost"})
 	}
 	if setup.Prices, err = meter.ReadPrices(s.Prices...); err != nil {
-		return append(found, Problem{"agent.provider", err.Error(), "correct the prices"})
+		return append(found, inFile(err, "correct the prices")...)
 	}
 	if _, known := setup.Prices.Find(a.Model); a.Budget > 0 && a.Model != "" && !known {
 		found = append(found, Problem{"agent.budget", "no price is known for the model `" + a.Model + "`, so the budget could not be kept",

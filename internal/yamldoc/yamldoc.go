@@ -3,6 +3,7 @@ package yamldoc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +20,32 @@ import (
 // MaxBytes bounds a document.
 const MaxBytes = 1 << 20
 
+// Mistake is what is wrong in a line.
+type Mistake struct {
+	File string
+	Line int
+	Text string
+}
+
+// Error says where and what.
+func (m Mistake) Error() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text) }
+
+// Errors are all mistakes of a file.
+type Errors []Mistake
+
+// Error is one line for each mistake.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, m := range e {
+		lines[i] = m.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Document collects the mistakes of one file.
 type Document struct {
 	File string // as errors name it
-	errs []error
+	errs Errors
 }
 
 // Root is the one mapping of a file and the document that it is in, or nil where the file is
@@ -85,11 +108,18 @@ func (d *Document) syntax(data []byte, err error) {
 
 // At adds a mistake.
 func (d *Document) At(line int, format string, args ...any) {
-	d.errs = append(d.errs, fmt.Errorf("%s:%d: %s", d.File, line, fmt.Sprintf(format, args...)))
+	d.errs = append(d.errs, Mistake{d.File, line, fmt.Sprintf(format, args...)})
 }
 
-// Err joins the mistakes; nil = none.
-func (d *Document) Err() error { return errors.Join(d.errs...) }
+// Err is [Errors] in the order of the file, each mistake once; nil = none.
+func (d *Document) Err() error {
+	if len(d.errs) == 0 {
+		return nil
+	}
+	all := slices.Clone(d.errs)
+	slices.SortStableFunc(all, func(a, b Mistake) int { return cmp.Compare(a.Line, b.Line) })
+	return slices.Compact(all)
+}
 
 // Fields are the values of a mapping by key. A nil known allows any key; what names the mapping
 // in mistakes.

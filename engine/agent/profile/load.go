@@ -35,7 +35,7 @@ var (
 )
 
 // Load finds the profile of a name: NAME.yaml in one of dirs, the first wins, else Seer's own.
-// All mistakes of a file are reported at once, each with file:line.
+// The mistakes of a file are one yamldoc.Errors.
 func Load(name string, dirs ...string) (*Profile, error) {
 	if !namePattern.MatchString(name) {
 		return nil, sdk.Errorf(sdk.Invalid, "the agent %.100q has no name of a profile; use lower-case letters, digits, - and _", name)
@@ -51,7 +51,7 @@ func Load(name string, dirs ...string) (*Profile, error) {
 		}
 		p, err := Parse(name, file, data)
 		if err != nil {
-			return nil, sdk.Errorf(sdk.Invalid, "%v", err)
+			return nil, invalid{err}
 		}
 		p.File = file
 		return p, nil
@@ -61,6 +61,20 @@ func Load(name string, dirs ...string) (*Profile, error) {
 		return nil, sdk.Errorf(sdk.NotFound, "there is no profile of the agent %q; known are %s", name, strings.Join(Names(dirs...), ", "))
 	}
 	return Parse(name, name+ending, data)
+}
+
+// invalid is an error with the code sdk.Invalid that keeps the mistakes.
+type invalid struct{ error }
+
+func (e invalid) Unwrap() error { return e.error }
+
+// As makes it an error with the code.
+func (e invalid) As(target any) bool {
+	to, ok := target.(**sdk.Error)
+	if ok {
+		*to = sdk.Errorf(sdk.Invalid, "%v", e.error)
+	}
+	return ok
 }
 
 // Names lists the profiles that [Load] finds, sorted.
