@@ -184,6 +184,10 @@ class TestNotebook(Sessions):
         self.assertIn("`model`", session.prompt)
         self.assertIn("7!", self.agent_says(session, "start_new_session", "execute_code"))
         self.assertTrue(list((session.workspace_dir / "outputs").glob("*.ipynb")))
+        log = [json.loads(line) for line in (self.dir / "runs" / "latest" / "events.jsonl").read_text().splitlines()]
+        made = {e["type"]: e["data"] for e in log if e["type"] in ("run.model", "run.packages")}
+        self.assertEqual((made["run.packages"]["sandbox"], made["run.model"]["source"]), (sandbox.sandbox_id, "folder"))
+        self.assertIn("ipykernel", [p["name"] for p in made["run.packages"]["packages"]])
 
 
 class TestLocal(Sessions):
