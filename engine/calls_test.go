@@ -92,7 +92,7 @@ func TestCallsOfAService(t *testing.T) {
 
 func checkLimited(t *testing.T, v *engine.Service, a *experiment.Access) {
 	t.Helper()
-	held, err := v.Limited(t.Context(), a)
+	held, _, err := v.Limited(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}

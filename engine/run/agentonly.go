@@ -101,7 +101,12 @@ func (r agentRun) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer func() {
+		w.close()
+		if !r.finished {
+			r.interrupt(context.WithoutCancel(ctx))
+		}
+	}()
 	if err := w.fill(ctx, r.given); err != nil {
 		return err
 	}

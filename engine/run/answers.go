@@ -2,7 +2,6 @@ package run
 
 import (
 	"bufio"
-	"compress/gzip"
 	"io"
 	"net/http"
 	"strings"
@@ -33,12 +32,7 @@ func (s *sightings) answers(place string, r io.Reader) {
 
 // answer counts the names in one answer, as the agent's program reads it.
 func (s *sightings) answer(place string, resp *http.Response) {
-	body := io.Reader(resp.Body)
-	if resp.Header.Get("Content-Encoding") == "gzip" {
-		if unpacked, err := gzip.NewReader(body); err == nil {
-			body = unpacked
-		}
-	}
+	body := unpacked(resp)
 	kind := resp.Header.Get("Content-Type")
 	switch {
 	case resp.Header.Get(notebook.HeaderVersion) != "": // read again after each output, to be saved

@@ -23,8 +23,8 @@ type relay struct {
 	dir      string
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
-	done     func()                // once nobody dials any more
-	watch    func() io.WriteCloser // of each connection, what is answered; nil = nobody does
+	done     func()                  // once nobody dials any more
+	watch    []func() io.WriteCloser // of each connection, what is answered; nil = nobody looks
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
@@ -41,7 +41,7 @@ func newRelay(dir, endpoint, token string, watch func() io.WriteCloser) (*relay,
 }
 
 // listenRelay leads to whatever dial does. When it fails, done has been called.
-func listenRelay(dir string, dial func(context.Context) (net.Conn, error), done func(), watch func() io.WriteCloser) (*relay, error) {
+func listenRelay(dir string, dial func(context.Context) (net.Conn, error), done func(), watch ...func() io.WriteCloser) (*relay, error) {
 	r := &relay{socket: filepath.Join(dir, "s"), dir: dir, dial: dial, done: done, watch: watch}
 	var err error
 	if r.listener, err = net.Listen("unix", r.socket); err != nil {
@@ -86,10 +86,13 @@ func (r *relay) join(near net.Conn) {
 		cancel()
 	}
 	answers := io.Reader(far)
-	if r.watch != nil {
-		watcher := r.watch()
+	for _, watch := range r.watch {
+		if watch == nil {
+			continue
+		}
+		watcher := watch()
 		defer watcher.Close()
-		answers = io.TeeReader(far, watcher)
+		answers = io.TeeReader(answers, watcher)
 	}
 	wg.Go(func() { pass(far, near) })
 	wg.Go(func() { pass(near, answers) })

@@ -165,6 +165,7 @@ type runner struct {
 	docs      string   // of the libraries, for the prompt
 	temporary []string // files of the workspace that mean nothing without the sandbox
 	agent     agentSetup
+	traces    traces
 	result    Result
 
 	origin     *origin           // what it is made of
@@ -282,12 +283,13 @@ func (r *runner) serve(ctx context.Context, s experiment.Serve) error {
 			return err
 		}
 	}
-	held, err := served.Limited(ctx, s.Access)
+	held, token, err := served.Limited(ctx, s.Access)
 	if err != nil {
 		return err
 	}
 	r.origin.add(event.RunCode{Name: held.Name(), CodeHash: held.Interface().CodeHash})
 	r.origin.plugin(ctx, sdk.KindExpose, s.ExposeAs)
+	r.traces.tokens = append(r.traces.tokens, ownToken{served, token.ID})
 	r.services = append(r.services, held)
 	return nil
 }
@@ -406,6 +408,11 @@ func (r *runner) cleanup(stop context.Context) error {
 	var errs []error
 	r.agent.close(r)
 	stopped := stop.Err() != nil
+	if r.sandbox != nil && r.agent.begun && !r.finished {
+		living, stop := r.sandbox.WithLifetime(ctx) // a machine that is lost is not asked
+		r.interrupt(living)
+		stop()
+	}
 	r.reportNames(context.WithoutCancel(ctx))
 	if r.space != nil {
 		errs = append(errs, r.unsaved(), r.space.closeToOthers())
@@ -425,7 +432,7 @@ func (r *runner) cleanup(stop context.Context) error {
 		errs = append(errs, r.endSandbox(ctx))
 	}
 	if r.space != nil {
-		if !r.result.Kept {
+		if !r.opts.Keep {
 			r.space.remove(r.temporary)
 		}
 		errs = append(errs, r.space.save(), r.space.close())
@@ -450,12 +457,14 @@ func (r *runner) endSandbox(ctx context.Context) error {
 	if info, err := r.sandbox.Info(ctx); err == nil {
 		r.gpuUse = info.GPUUse
 	}
+	r.result.Kept = r.opts.In != "" || r.opts.Keep
 	if r.opts.In != "" {
-		r.result.Kept = true
+		if !r.opts.Keep {
+			r.traces.revoke(ctx, r.warn)
+		}
 		return r.sandbox.Close()
 	}
 	if r.opts.Keep {
-		r.result.Kept = true
 		err := r.sandbox.Detach(ctx, r.exp.Sandbox.Timeout)
 		r.report.Send(event.SandboxKept{Sandbox: id, Advice: event.Advice{Remedies: []remedy.Remedy{{Action: remedy.EndSandbox, Sandbox: id}}}})
 		return errors.Join(err, r.sandbox.Close())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -130,7 +131,7 @@ func (w *ways) reachNotebooks(ctx context.Context, o AgentOptions) error {
 		if env.JupyterURL == "" || !slices.Contains(used, env.JupyterURL) {
 			continue
 		}
-		way, err := w.open(s.JupyterDialer(env.JupyterPort))
+		way, err := w.open(s.JupyterDialer(env.JupyterPort), w.runner.watchCells(s))
 		if err != nil {
 			return fmt.Errorf("make the agent's way to Jupyter: %w", err)
 		}
@@ -140,13 +141,13 @@ func (w *ways) reachNotebooks(ctx context.Context, o AgentOptions) error {
 }
 
 // open makes a socket that leads to wherever dial does.
-func (w *ways) open(dial func(context.Context) (net.Conn, error)) (*relay, error) {
+func (w *ways) open(dial func(context.Context) (net.Conn, error), watch ...func() io.WriteCloser) (*relay, error) {
 	a := &w.runner.agent
 	dir := filepath.Join(w.dir, strconv.Itoa(len(a.relays)))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	way, err := listenRelay(dir, dial, func() {}, nil)
+	way, err := listenRelay(dir, dial, func() {}, watch...)
 	if err != nil {
 		return nil, err
 	}

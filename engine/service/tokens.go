@@ -92,19 +92,18 @@ func allowed(face sdk.Interface, functions []string) sdk.Interface {
 	return face
 }
 
-// Limited makes a token as an experiment limits its agent, and returns the service as the
-// agent sees it. Without limits it is the service itself.
-func (v *Service) Limited(ctx context.Context, a *experiment.Access) (*Service, error) {
+// Limited makes a token as an experiment limits its agent, nil = not at all, and returns the
+// service as the agent sees it. Nobody else has the token.
+func (v *Service) Limited(ctx context.Context, a *experiment.Access) (*Service, protocol.Token, error) {
 	if a == nil {
-		return v, nil
+		a = &experiment.Access{}
 	}
 	limits, err := TokenOf(*a, v.host.Now())
 	if err != nil {
-		return nil, configErrorf("the access to %s: %w", v.Name(), err)
+		return nil, limits, configErrorf("the access to %s: %w", v.Name(), err)
 	}
 	limits.Name = "agent"
-	held, _, err := v.NewToken(ctx, limits)
-	return held, err
+	return v.NewToken(ctx, limits)
 }
 
 // TokenOf is a token with the limits of an access that begins now.

@@ -119,6 +119,9 @@ func (w *Worker) Cancel(ctx context.Context, token, id string) error {
 	if err != nil {
 		return protocol.Errorf(protocol.Unavailable, "the worker does not answer: %v", err)
 	}
+	if len(calls) > 0 {
+		token = calls[0].Token // without one, the worker takes the caller for main, which owns no other's call
+	}
 	cancel := protocol.FrameHeader{Kind: protocol.FrameCancel, ID: id, Token: token}
 	ack := protocol.FrameHeader{Kind: protocol.FrameAck, ID: id, Token: token}
 	switch {

@@ -1,0 +1,181 @@
+package run
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// interrupting is how long calls and cells may take to be interrupted.
+const interrupting = 5 * time.Second
+
+// traces are what the calls and cells of a run's agent are known by, in sandboxes that others may
+// use at the same time.
+type traces struct {
+	tokens []ownToken
+	cells  []*cells
+}
+
+// ownToken is a token of a service that nobody but the agent of this run has.
+type ownToken struct {
+	service *engine.Service
+	id      string
+}
+
+// interrupt ends the calls and cells of an agent that did not end by itself. No connection of its
+// is open any more.
+func (r *runner) interrupt(ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.opts.after(interrupting, func() { cancel(fmt.Errorf("it takes longer than %s", interrupting)) })
+	for _, t := range r.traces.tokens {
+		if err := t.cancel(ctx); err != nil {
+			r.warn("calls of the agent to %s may go on in the sandbox: %v", t.service.Name(), because(ctx, err))
+		}
+	}
+	for _, c := range r.traces.cells {
+		if err := c.interrupt(ctx); err != nil {
+			r.warn("cells of the agent may go on in the sandbox: %v", because(ctx, err))
+		}
+	}
+}
+
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// cancel cancels the calls with the token that have not ended. A request that was under way when
+// the agent ended may have made one more, so it looks again.
+func (t ownToken) cancel(ctx context.Context) error {
+	for cancelled := map[string]bool{}; ; {
+		calls, err := t.service.Calls(ctx)
+		if err != nil {
+			return err
+		}
+		before := len(cancelled)
+		for _, c := range calls {
+			over := c.State != protocol.CallQueued && c.State != protocol.CallRunning
+			if c.Token != t.id || over || cancelled[c.ID] {
+				continue
+			}
+			if err := t.service.Cancel(ctx, c.ID); err != nil {
+				return err
+			}
+			cancelled[c.ID] = true
+		}
+		if len(cancelled) == before {
+			return nil
+		}
+	}
+}
+
+// revoke ends the tokens of the run, with the handles that were made with them.
+func (t *traces) revoke(ctx context.Context, warn func(string, ...any)) {
+	for _, t := range t.tokens {
+		if err := t.service.RevokeToken(ctx, t.id); err != nil {
+			warn("the agent's token %s of %s stays valid: %v", t.id, t.service.Name(), err)
+		}
+	}
+}
+
+// cells are the executions that were begun through one way to Jupyter. All who use a notebook have
+// the same token, so the answers on the agent's way say which are the agent's.
+type cells struct {
+	sandbox *engine.Sandbox
+	reading sync.WaitGroup
+
+	mu    sync.Mutex
+	begun map[string][]string // session → its executions, in order
+}
+
+// watchCells says where a copy of what Jupyter answers to the agent goes.
+func (r *runner) watchCells(s *engine.Sandbox) func() io.WriteCloser {
+	c := &cells{sandbox: s, begun: map[string][]string{}}
+	r.traces.cells = append(r.traces.cells, c)
+	return func() io.WriteCloser {
+		answers, w := io.Pipe()
+		c.reading.Go(func() {
+			c.read(answers)
+			_, _ = io.Copy(io.Discard, answers) // what passes is never held up
+		})
+		return w
+	}
+}
+
+// read notes what one connection answers to requests that run something. No other answer has a
+// field execution.
+func (c *cells) read(r io.Reader) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil || resp.StatusCode == http.StatusSwitchingProtocols {
+			return
+		}
+		var run notebook.Run
+		if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && resp.Header.Get(notebook.HeaderVersion) == "" &&
+			json.NewDecoder(io.LimitReader(unpacked(resp), maxAnswer)).Decode(&run) == nil && run.Execution != nil {
+			c.mu.Lock()
+			c.begun[run.Execution.Session] = append(c.begun[run.Execution.Session], run.Execution.ID)
+			c.mu.Unlock()
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			return
+		}
+	}
+}
+
+// maxAnswer is how long an answer may be that says what runs, in bytes. It has the cell, too.
+const maxAnswer = 32 << 20
+
+// unpacked is the body of an answer, as the agent's program reads it.
+func unpacked(resp *http.Response) io.Reader {
+	if resp.Header.Get("Content-Encoding") == "gzip" {
+		if r, err := gzip.NewReader(resp.Body); err == nil {
+			return r
+		}
+	}
+	return resp.Body
+}
+
+// interrupt ends the executions that have not ended, the last one first: a queued one must not
+// begin when the one before it is interrupted.
+func (c *cells) interrupt(ctx context.Context) error {
+	c.reading.Wait()
+	if len(c.begun) == 0 {
+		return nil
+	}
+	client, err := c.sandbox.Notebook(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for _, ids := range c.begun {
+		for i := len(ids) - 1; i >= 0; i-- {
+			e, err := client.Execution(ctx, ids[i])
+			if err == nil && e.State.Over() {
+				break // and so are those before it
+			}
+			if err == nil {
+				err = client.Cancel(ctx, ids[i])
+			}
+			if err != nil && protocol.CodeOf(err) != protocol.NotFound {
+				return err
+			}
+		}
+	}
+	return nil
+}
