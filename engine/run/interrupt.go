@@ -36,6 +36,9 @@ type ownToken struct {
 // interrupt ends the calls and cells of an agent that did not end by itself. No connection of its
 // is open any more.
 func (r *runner) interrupt(ctx context.Context) {
+	if len(r.traces.tokens)+len(r.traces.cells) == 0 {
+		return
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.opts.after(interrupting, func() { cancel(fmt.Errorf("it takes longer than %s", interrupting)) })

@@ -3,6 +3,7 @@
 most of them says nothing of one that fails. Codex and opencode ask their model until it refuses, which their limit of
 turns depends on; the two others have a flag. Gemini CLI goes on after its turn."""
 
+import http.client
 import json
 import os
 import re
@@ -35,9 +36,12 @@ def ask(url, body):
     headers = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["SEER_MODEL_TOKEN"]}
     for _ in range(20):
         try:
-            urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).close()
+            with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as answer:
+                answer.read()
         except urllib.error.HTTPError as e:
             return json.load(e)["error"]["message"]
+        except (http.client.HTTPException, OSError) as e:
+            return "the answer broke off: %r" % e
     return "nobody stops it"
 
 
