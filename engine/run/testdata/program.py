@@ -37,7 +37,8 @@ def ask(url, body):
     for _ in range(20):
         try:
             with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as answer:
-                answer.read()
+                if answer.headers.get_content_type() == "text/event-stream":
+                    answer.read()
         except urllib.error.HTTPError as e:
             return json.load(e)["error"]["message"]
         except (http.client.HTTPException, OSError) as e:
