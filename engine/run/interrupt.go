@@ -105,10 +105,10 @@ type cells struct {
 	begun map[string][]string // session → its executions, in order
 }
 
-// watchCells says where a copy of what Jupyter answers to the agent goes.
-func (r *runner) watchCells(s *engine.Sandbox) func() io.WriteCloser {
+// watch says where a copy of what Jupyter answers to the agent goes.
+func (t *traces) watch(s *engine.Sandbox) func() io.WriteCloser {
 	c := &cells{sandbox: s, begun: map[string][]string{}}
-	r.traces.cells = append(r.traces.cells, c)
+	t.cells = append(t.cells, c)
 	return func() io.WriteCloser {
 		answers, w := io.Pipe()
 		c.reading.Go(func() {

@@ -94,7 +94,7 @@ func (r *runner) notebookServer(ctx context.Context) (sdk.MCPServer, error) {
 	if err != nil {
 		return sdk.MCPServer{}, err
 	}
-	way, err := listenRelay(dir, r.sandbox.JupyterDialer(env.JupyterPort), func() {}, r.agent.seen.watch(fromNotebook), r.watchCells(r.sandbox))
+	way, err := listenRelay(dir, r.sandbox.JupyterDialer(env.JupyterPort), func() {}, r.agent.seen.watch(fromNotebook), r.traces.watch(r.sandbox))
 	if err != nil {
 		return sdk.MCPServer{}, fmt.Errorf("make the agent's way to Jupyter: %w", err)
 	}

@@ -131,7 +131,7 @@ func (w *ways) reachNotebooks(ctx context.Context, o AgentOptions) error {
 		if env.JupyterURL == "" || !slices.Contains(used, env.JupyterURL) {
 			continue
 		}
-		way, err := w.open(s.JupyterDialer(env.JupyterPort), w.runner.watchCells(s))
+		way, err := w.open(s.JupyterDialer(env.JupyterPort), w.runner.traces.watch(s))
 		if err != nil {
 			return fmt.Errorf("make the agent's way to Jupyter: %w", err)
 		}
