@@ -10,13 +10,13 @@ import (
 	"github.com/seer-engine/seer/internal/text"
 )
 
-// BusyError says why a wish cannot have its GPUs now.
+// BusyError is the error of a wish that cannot have its GPUs now.
 type BusyError struct {
 	Want  Wish
-	Uses  []Use // of the GPUs that it could have
-	Free  int   // how many of them it could have now, were nobody waiting
-	Ahead int   // who wait for them before it
-	Mine  bool  // a sandbox of the same user has one of them
+	Uses  []Use // the GPUs that the wish could have
+	Free  int   // how many of them are free now, without regard to the queue
+	Ahead int   // earlier wishes in the queue for the same GPUs
+	Mine  bool  // a sandbox of the same user has one of the GPUs
 }
 
 func busy(uses []Use, before []waiting, me waiting) error {
@@ -34,13 +34,13 @@ func busy(uses []Use, before []waiting, me waiting) error {
 	return e
 }
 
-// Passing reports whether the driver may be about to free one of the GPUs: its memory is in use,
-// but by no process and no claim.
+// Passing reports whether the driver may be about to free one of the GPUs: memory is in use, but
+// the driver lists no process and no claim exists.
 func (e *BusyError) Passing() bool {
 	return slices.ContainsFunc(e.Uses, func(u Use) bool { return u.Fault == "" && len(u.Claims)+len(u.Others) == 0 && u.busy() })
 }
 
-// Enough reports whether this computer has the GPUs at all.
+// Enough reports whether this computer has as many fitting GPUs as the wish needs, free or not.
 func (e *BusyError) Enough() bool { return len(e.Uses) >= e.Want.count() }
 
 func (e *BusyError) Error() string {
@@ -56,7 +56,7 @@ func (e *BusyError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// what names the wish.
+// what is the wished GPU in words, such as 1/4 of H100.
 func (w *Wish) what() string {
 	name := w.GPU
 	if len(w.Exact) > 0 {
@@ -82,7 +82,7 @@ func (s Share) String() string {
 // Label names the GPU.
 func (g *GPU) Label() string { return fmt.Sprintf("GPU %d (%s)", g.Index, g.Name) }
 
-// By says who uses the GPU, or why nobody can; empty where it is free.
+// By names the users of the GPU, or the fault that makes it unusable; empty = it is free.
 func (u *Use) By() string {
 	var parts []string
 	if u.Fault != "" {
@@ -126,7 +126,7 @@ func of(user string) string {
 	return " of " + user
 }
 
-// clock is a time as people say it: the day only where it is another one.
+// clock formats a time in the local zone, with the date only if it is 12 hours away or more.
 func clock(t time.Time) string {
 	t = t.Local()
 	if time.Until(t) < 12*time.Hour {

@@ -16,21 +16,20 @@ import (
 
 const version = 1
 
-// content is what a claim or a ticket says. Only the lock on it, its owner and a claim's name are
-// trusted.
+// content is the content of the file of a claim or a ticket. Any user can write any content.
 type content struct {
 	Version int `json:"version"`
 	Claimed
 	Wish *Wish `json:"wish,omitempty"` // of a ticket
 }
 
-// Take claims GPUs for a sandbox. ticket is its place in the queue; nil = behind all that
-// wait. The error is a [BusyError] where they are in use or others wait for them.
+// Take claims GPUs for a sandbox. ticket is its place in the queue; nil = behind all others. The
+// error is a [BusyError] if the GPUs are in use or earlier wishes wait for them.
 func (f *Folder) Take(ctx context.Context, gpus []GPU, w Wish, who Owner, ticket *Ticket) ([]*Claim, error) {
 	return f.take(ctx, gpus, waiting{w, f.owner(who)}, ticket, true)
 }
 
-// take chooses GPUs, and claims them unless that is only a trial.
+// take chooses GPUs. It claims them only if claim is set.
 func (f *Folder) take(ctx context.Context, gpus []GPU, me waiting, ticket *Ticket, claim bool) ([]*Claim, error) {
 	state, err := f.ask(ctx)
 	if err != nil {
@@ -85,7 +84,7 @@ func (f *Folder) owner(who Owner) Owner {
 	return who
 }
 
-// Look says who uses the GPUs now.
+// Look returns the GPUs with their present users.
 func (f *Folder) Look(ctx context.Context, gpus []GPU) ([]Use, error) {
 	state, err := f.ask(ctx)
 	if err != nil {
@@ -99,7 +98,7 @@ func (f *Folder) Look(ctx context.Context, gpus []GPU) ([]Use, error) {
 	return f.uses(gpus, state)
 }
 
-// uses puts together what the driver says and what is claimed. The caller has the mutex.
+// uses combines the driver's report with the claims. The caller holds the mutex.
 func (f *Folder) uses(gpus []GPU, state State) ([]Use, error) {
 	living, err := f.living(claimSuffix)
 	if err != nil {
@@ -114,7 +113,7 @@ func (f *Folder) uses(gpus []GPU, state State) ([]Use, error) {
 			}
 		}
 		for _, p := range state.Processes {
-			// The processes of a sandbox run as its user.
+			// The processes of a sandbox run as the user of its claim.
 			mine := func(c Claimed) bool { return c.UID == p.UID || c.Bytes == 0 }
 			if p.UUID == g.UUID && !slices.ContainsFunc(u.Claims, mine) {
 				if p.UID >= 0 {
@@ -128,10 +127,11 @@ func (f *Folder) uses(gpus []GPU, state State) ([]Use, error) {
 	return uses, nil
 }
 
-// prefix begins the names of a GPU's claims.
+// prefix is the beginning of the names of a GPU's claims.
 func prefix(uuid string) string { return strings.ReplaceAll(uuid, "/", "_") + "-" }
 
-// claimed reads a claim of a GPU. One that cannot be read is of the whole GPU: somebody holds it.
+// claimed reads a claim of a GPU. A claim with invalid content is one of the whole GPU, because a
+// process holds it.
 func (f *Folder) claimed(one found, g GPU) (Claimed, bool) {
 	rest, ok := strings.CutPrefix(one.name, prefix(g.UUID))
 	if !ok || strings.Contains(rest, "-") {
@@ -146,7 +146,8 @@ func (f *Folder) claimed(one found, g GPU) (Claimed, bool) {
 	return c, true
 }
 
-// plain keeps what a stranger wrote short and in one line.
+// plain makes text of another user or program safe for messages: one line of at most 64
+// characters.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if strconv.IsPrint(r) {
@@ -158,7 +159,7 @@ func plain(text string) string {
 	return string(runes[:min(len(runes), 64)])
 }
 
-// user is the name of a user of this computer, or the number.
+// user returns the name of a user of this computer, or "uid N" without a name.
 func (f *Folder) user(uid int) string {
 	if name, ok := f.users.Load(uid); ok {
 		return name.(string)
@@ -171,8 +172,8 @@ func (f *Folder) user(uid int) string {
 	return name
 }
 
-// Occupied says what of a sandbox that has ended is still on the GPUs that it had; empty if
-// nothing is. mine tells its processes.
+// Occupied describes what a sandbox that has ended still has on its GPUs; empty = nothing. mine
+// reports whether a process was one of the sandbox's.
 func (f *Folder) Occupied(ctx context.Context, had []Kept, mine func(pid int) bool) (string, error) {
 	state, err := f.ask(ctx)
 	if err != nil {
@@ -189,8 +190,8 @@ func (f *Folder) Occupied(ctx context.Context, had []Kept, mine func(pid int) bo
 				known += p.Memory
 			}
 		}
-		// In a container the driver names no processes, and its memory alone tells, unless a copy
-		// of the sandbox has the GPU, too.
+		// In a container the driver lists no processes. Only the memory in use shows then that the
+		// GPU is occupied, unless a copy of the sandbox has the GPU, too.
 		if used := state.device(k.UUID).Used; k.Bytes == 0 && used-known > idle && !f.shared(ctx, k) {
 			return fmt.Sprintf("%s of the memory of the GPU %s are still in use", text.Bytes(used), k.UUID), nil
 		}
@@ -198,20 +199,20 @@ func (f *Folder) Occupied(ctx context.Context, had []Kept, mine func(pid int) bo
 	return "", nil
 }
 
-// shared reports whether there is another claim of the same GPU.
+// shared reports whether another claim of the same GPU exists.
 func (f *Folder) shared(ctx context.Context, k Kept) bool {
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return false
 	}
 	defer unlock()
-	living, _ := f.living(claimSuffix) // without it, somebody waits some seconds for nothing
+	living, _ := f.living(claimSuffix) // an error only makes the caller wait some seconds longer
 	return slices.ContainsFunc(living, func(one found) bool {
 		return strings.HasPrefix(one.name, prefix(k.UUID)) && one.name != filepath.Base(k.Path)
 	})
 }
 
-// Sleep waits with the clock of the folder.
+// Sleep waits with the clock of the folder ([Options].After), until ctx ends.
 func (f *Folder) Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -20,32 +20,32 @@ import (
 	"github.com/seer-engine/seer/internal/retry"
 )
 
-// Made is the folder that an administrator may make for the claims, with mode 1777. It then
-// takes the place of all others.
+// Made is the folder that an administrator can create for the claims, with mode 1777. If it
+// exists, no other folder is used.
 const Made = "/run/seer-gpus"
 
-// bases are where the folder is made otherwise: in the first that exists for all users. They
-// are on this computer, and empty after its start.
+// bases are the folders for the folder of claims if [Made] does not exist. The first one that all
+// users can write to counts. They are local to this computer, and empty after its start.
 var bases = [...]string{"/run/lock", "/dev/shm", "/tmp"}
 
-// Folder is where the claims are.
+// Folder is the folder of claims and tickets.
 type Folder struct {
 	dir   string
 	uid   int
 	ask   Asker
 	after func(time.Duration) <-chan time.Time
-	users sync.Map // number → name: to look one up may mean asking a server
+	users sync.Map // number → name: a lookup may query a server
 }
 
-// Options are what a [Folder] works with.
+// Options are the options of [Open].
 type Options struct {
-	Dir string // empty = the one that all users of this computer share
-	// Ask asks the driver who uses the GPUs; default [NvidiaSMI].
+	Dir string // empty = the folder that all users of this computer share
+	// Ask queries the driver for the use of the GPUs; default [NvidiaSMI].
 	Ask   Asker
 	After func(time.Duration) <-chan time.Time // default [time.After]
 }
 
-// Open finds the folder, and makes it where it is missing. The choice depends on nothing that
+// Open finds the folder, and creates it if it does not exist. The choice depends on nothing that
 // differs between users.
 func Open(o Options) (*Folder, error) {
 	f := &Folder{dir: o.Dir, uid: os.Geteuid(), ask: o.Ask, after: o.After}
@@ -76,7 +76,7 @@ func find(made string, bases []string) (string, error) {
 	return "", fmt.Errorf("the GPUs cannot be shared with other users: none of %s is a folder for all users; an administrator can make %s with mode 1777", strings.Join(bases, ", "), made)
 }
 
-// shared checks that every user can write to a folder, and can remove only what is his.
+// shared checks that every user can write to a folder, but can remove only their own files.
 func shared(info fs.FileInfo) error {
 	switch {
 	case !info.IsDir():
@@ -95,7 +95,8 @@ func unixMode(m fs.FileMode) fs.FileMode {
 	return mode
 }
 
-// make makes the folder. It appears with its mode, as another user may look at once.
+// make creates the folder. The folder appears with its final mode, because another user may check
+// it at once.
 func (f *Folder) make() error {
 	info, err := os.Lstat(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,13 +126,13 @@ func (f *Folder) appear() error {
 	if err != nil {
 		_ = os.Remove(part)
 	}
-	if _, there := os.Lstat(f.dir); there == nil { // somebody was faster
+	if _, there := os.Lstat(f.dir); there == nil { // another program was faster
 		return nil
 	}
 	return err
 }
 
-// The files in the folder.
+// Names of the files in the folder, and their size limit in bytes.
 const (
 	mutexName    = "mutex"
 	claimSuffix  = ".claim"
@@ -139,10 +140,10 @@ const (
 	maxFile      = 64 << 10
 )
 
-// lockPatience is how long the others may take to choose.
+// lockPatience limits the wait for other programs that choose GPUs.
 const lockPatience = 30 * time.Second
 
-// lock excludes everybody else from choosing.
+// lock takes the mutex of the folder, so that no other program chooses GPUs meanwhile.
 func (f *Folder) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
@@ -172,8 +173,8 @@ func (f *Folder) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// openMutex opens the file without O_CREAT where it is there: in a sticky folder, the kernel may
-// refuse that for files of others (fs.protected_regular).
+// openMutex uses O_CREAT only if the file does not exist: in a sticky folder, the kernel may refuse
+// O_CREAT for other users' files (fs.protected_regular).
 func openMutex(path string) (*os.File, error) {
 	for {
 		file, err := openPlain(path)
@@ -187,7 +188,7 @@ func openMutex(path string) (*os.File, error) {
 	}
 }
 
-// openPlain opens a regular file to read, and waits for nobody.
+// openPlain opens a regular file for reading. It never blocks, and follows no symbolic link.
 func openPlain(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -200,7 +201,7 @@ func openPlain(path string) (*os.File, error) {
 	return file, nil
 }
 
-// create makes a file that everybody may read, whatever the umask.
+// create creates a file that every user can read, regardless of the umask.
 func create(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	if err != nil {
@@ -222,7 +223,7 @@ func current(file *os.File, path string) bool {
 	return err == nil && os.SameFile(opened, there)
 }
 
-// hold makes a file and locks it. The caller has the mutex.
+// hold creates a file and locks it. The caller holds the mutex.
 func (f *Folder) hold(name string, content any) (*held, error) {
 	data, err := json.Marshal(content)
 	if err != nil {
@@ -244,16 +245,16 @@ func (f *Folder) hold(name string, content any) (*held, error) {
 	return h, nil
 }
 
-// found is a file of the folder whose lock somebody holds.
+// found is a file of the folder whose lock a process holds.
 type found struct {
 	name string
 	uid  int
-	data []byte // nil where it cannot be read
+	data []byte // nil = not readable, or too large
 }
 
-// living are the files with a suffix that count, in the order of their names. The caller has
-// the mutex, so that the trial of a lock disturbs nobody. What is dead is removed where that
-// is allowed.
+// living returns the files with a suffix whose lock a process holds, in the order of their names.
+// It removes the other ones if the folder permits it. The caller holds the mutex, so that a tried
+// lock disturbs no other program.
 func (f *Folder) living(suffix string) ([]found, error) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -279,7 +280,7 @@ func (f *Folder) look(name string) (found, bool) {
 	}
 	defer file.Close()
 	if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		_ = os.Remove(path) // the folder is sticky: this does nothing for others'
+		_ = os.Remove(path) // fails for other users' files, because the folder is sticky
 		return found{}, false
 	}
 	one := found{name: name, uid: ownerOf(file)}

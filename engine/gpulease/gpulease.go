@@ -1,7 +1,7 @@
 // Package gpulease shares the GPUs of a computer among all its users. A claim is a file in a
-// folder that all of them write to. It counts as long as a process holds the lock on it, so
-// that the kernel frees the GPU of whatever was killed. Nothing else that is written there is
-// trusted.
+// folder that every user can write to. A claim counts while a process holds the lock on its file,
+// so the kernel ends the claim of a killed process. The package trusts only the lock, the owner
+// and the name of a file; it checks the content, because any user can write it.
 package gpulease
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/seer-engine/seer/sdk/gpu"
 )
 
-// GPU is one of the computer's, or a part of one that the hardware keeps apart (MIG).
+// GPU is a GPU of the computer, or a part of one that the hardware isolates (MIG).
 type GPU struct {
 	Index  int
 	Name   string // canonical; see package sdk/gpu
-	UUID   string // as nvidia-smi says it
-	Memory int64  // bytes; 0 = not known
+	UUID   string // as nvidia-smi reports it
+	Memory int64  // bytes; 0 = unknown
 }
 
-// Owner is for whom a GPU is claimed.
+// Owner is the user and the sandbox that a claim belongs to.
 type Owner struct {
 	UID     int       `json:"uid"`
 	User    string    `json:"user"`
@@ -29,22 +29,22 @@ type Owner struct {
 	Until   time.Time `json:"until,omitzero"` // hard end of the sandbox; zero = none
 }
 
-// Wish is what a sandbox wants of GPUs.
+// Wish is a sandbox's request for GPUs.
 type Wish struct {
 	GPU   string   `json:"gpu"`             // as the user wrote it; see [gpu.Match]
 	Exact []string `json:"exact,omitempty"` // only the GPUs with these UUIDs, all of them
 	Count int      `json:"count,omitempty"` // 0 = 1
 	Share Share    `json:"share,omitzero"`
-	// Group lets the claims of one user that have it share a GPU that is theirs alone. A
-	// sandbox and its copies are one.
+	// Group lets claims of the same user and group share a whole GPU. A sandbox and its copies
+	// are such a group. Empty = no group.
 	Group string `json:"group,omitempty"`
 }
 
-// Share is how much of the memory of a GPU a sandbox gets. The zero value is the whole GPU,
-// for it alone.
+// Share is the part of a GPU's memory that a sandbox gets. The zero value is the whole GPU, which
+// no other sandbox uses.
 type Share struct {
-	Parts int   `json:"parts,omitempty"` // the memory is divided by it
-	Bytes int64 `json:"bytes,omitempty"` // or an amount
+	Parts int   `json:"parts,omitempty"` // divisor of the memory, if above 1
+	Bytes int64 `json:"bytes,omitempty"` // else an amount
 }
 
 // Of is the share of a GPU's memory in bytes; 0 = the whole GPU.
@@ -55,18 +55,18 @@ func (s Share) Of(memory int64) int64 {
 	return s.Bytes
 }
 
-// Whole reports whether the GPU is for one sandbox alone.
+// Whole reports whether the share is the whole GPU.
 func (s Share) Whole() bool { return s.Parts <= 1 && s.Bytes == 0 }
 
-// Use is a GPU and who uses it now.
+// Use is a GPU with its present users.
 type Use struct {
 	GPU
 	Device
 	Claims []Claimed
-	Others []Process // that belong to no claim
+	Others []Process // without a claim
 }
 
-// Claimed is a claim that a living process holds.
+// Claimed is the content of a claim that a process holds.
 type Claimed struct {
 	Owner
 	UUID  string    `json:"gpu"`
@@ -75,14 +75,14 @@ type Claimed struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// idle is the memory of a GPU that may be in use although nobody computes on it: by the
-// driver, and by a display.
+// idle is the memory in bytes that the driver and a display may use on a GPU on which no program
+// computes.
 const idle = 2 << 30
 
-// smallest is what a process on a GPU takes at least, once it computes there.
+// smallest is the least memory in bytes of a process that computes on a GPU.
 const smallest = 256 << 20
 
-// foreign is the memory that others than the claims use.
+// foreign is the memory that programs without a claim use.
 func (u *Use) foreign() (bytes int64) {
 	var claimed int64
 	for _, c := range u.Claims {
@@ -94,13 +94,13 @@ func (u *Use) foreign() (bytes int64) {
 	return max(bytes, u.Used-claimed-idle)
 }
 
-// busy reports whether somebody without a claim computes on the GPU.
+// busy reports whether a program without a claim computes on the GPU.
 func (u *Use) busy() bool {
-	computes := func(p Process) bool { return p.Memory == 0 || p.Memory >= smallest } // 0 = not known
+	computes := func(p Process) bool { return p.Memory == 0 || p.Memory >= smallest } // 0 = unknown
 	return slices.ContainsFunc(u.Others, computes) || len(u.Claims) == 0 && u.Used > idle
 }
 
-// Free is the memory that a share may have; 0 for a GPU that one sandbox has alone.
+// Free is the memory in bytes that is left for shares; 0 if a sandbox has the whole GPU.
 func (u *Use) Free() int64 {
 	free := u.Memory - u.foreign()
 	for _, c := range u.Claims {
@@ -112,7 +112,7 @@ func (u *Use) Free() int64 {
 	return max(free, 0)
 }
 
-// free reports whether the wish can have the GPU, or its part of it.
+// free reports whether the wish can have the GPU, or its share of it, now.
 func (w *Wish) free(u *Use, uid int) bool {
 	kin := func(c Claimed) bool { return w.Group != "" && c.Group == w.Group && c.UID == uid }
 	switch {
@@ -126,7 +126,7 @@ func (w *Wish) free(u *Use, uid int) bool {
 	return w.Share.Of(u.Memory) <= u.Free()
 }
 
-// could reports whether the wish could have the GPU if nobody used it.
+// could reports whether the wish could have the GPU if it had no users.
 func (w *Wish) could(u *Use) bool {
 	if len(w.Exact) > 0 {
 		return slices.Contains(w.Exact, u.UUID)
@@ -136,7 +136,7 @@ func (w *Wish) could(u *Use) bool {
 
 func (w *Wish) count() int { return max(1, w.Count, len(w.Exact)) }
 
-// candidates are the places in uses of the GPUs that the wish could have.
+// candidates returns the indexes in uses of the GPUs that the wish could have.
 func (w *Wish) candidates(uses []Use) (out []int) {
 	for i := range uses {
 		if w.could(&uses[i]) {
@@ -146,8 +146,8 @@ func (w *Wish) candidates(uses []Use) (out []int) {
 	return out
 }
 
-// pick chooses GPUs for a wish: of shares those that fit best, so that large pieces stay. It
-// returns nil where it cannot have as many as it wants.
+// pick chooses GPUs for a wish. For a share, it prefers the GPUs with the least free memory, so
+// that large free parts remain. It returns nil if fewer GPUs are free than the wish needs.
 func (w *Wish) pick(uses []Use, uid int, blocked map[int]bool) []int {
 	var out []int
 	for _, i := range w.candidates(uses) {
@@ -170,14 +170,14 @@ type waiting struct {
 	Owner
 }
 
-// choose picks GPUs for the last wish after those before it have picked theirs. One of them
-// that cannot have what it wants now keeps the GPUs that it waits for from the later ones.
+// choose picks GPUs for the last wish after the wishes before it have picked theirs. An earlier
+// wish that must wait blocks all its candidates for the later ones.
 func choose(uses []Use, before []waiting, last waiting) []int {
 	uses, blocked := slices.Clone(uses), map[int]bool{}
 	for _, w := range before {
 		got := w.pick(uses, w.UID, blocked)
 		if got == nil {
-			if all := w.candidates(uses); len(all) >= w.count() { // else it waits in vain
+			if all := w.candidates(uses); len(all) >= w.count() { // otherwise this computer can never fulfil it
 				for _, i := range all {
 					blocked[i] = true
 				}
@@ -192,7 +192,8 @@ func choose(uses []Use, before []waiting, last waiting) []int {
 	return last.pick(uses, last.UID, blocked)
 }
 
-// Available says how many GPUs a wish for one could have if nobody used them, and how many now.
+// Available counts the GPUs that a wish for one GPU could have if they had no users, and those
+// that it can have now.
 func Available(uses []Use, w Wish) (all, free int) {
 	for i := range uses {
 		if !w.could(&uses[i]) {
@@ -206,10 +207,11 @@ func Available(uses []Use, w Wish) (all, free int) {
 	return all, free
 }
 
-// Pick says which GPUs a wish would get now, as places in uses; nil = it has to wait.
+// Pick returns the indexes in uses of the GPUs that a wish would get now; nil = it has to wait. It
+// ignores the queue.
 func Pick(uses []Use, w Wish) []int { return w.pick(uses, -1, nil) }
 
-// rivals counts those before that want one of the GPUs that the last one could have.
+// rivals counts the earlier wishes that have a candidate in common with the last one.
 func rivals(uses []Use, before []waiting, last waiting) (n int) {
 	mine := last.candidates(uses)
 	for _, w := range before {

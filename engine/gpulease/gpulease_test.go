@@ -21,7 +21,7 @@ import (
 
 const gib = 1 << 30
 
-// TestMain is also the programs of other users.
+// TestMain also runs as the programs of other users.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "take" {
 		other(os.Args[2], os.Args[3])
@@ -62,7 +62,7 @@ func other(dir, want string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// program is a process of [other].
+// program is a process that runs [other].
 type program struct {
 	cmd *exec.Cmd
 	out *bufio.Reader
@@ -105,7 +105,7 @@ func (p *program) kill() {
 	_ = p.cmd.Wait()
 }
 
-// folder is one that all users share, with a driver.
+// folder is a shared folder of claims with a fake driver.
 func folder(t *testing.T) (*Folder, *fakesmi.SMI) {
 	t.Helper()
 	smi := fakesmi.New(t, fakesmi.GPU{Index: 0, Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-a", Total: 80 << 10},
@@ -164,7 +164,7 @@ func TestOneSandboxForAGPU(t *testing.T) {
 	}
 }
 
-// What others compute on a GPU is known although they have no claim.
+// Programs without a claim count as users of a GPU.
 func TestUsedByOthers(t *testing.T) {
 	t.Parallel()
 	f, smi := folder(t)
@@ -175,7 +175,7 @@ func TestUsedByOthers(t *testing.T) {
 		used int
 		temp string
 		apps []fakesmi.App
-		want string // in the refusal; empty = it can be had
+		want string // text of the refusal; empty = the wish gets its GPUs
 	}{
 		"a display":           {used: 900},
 		"a small process":     {used: 600, apps: []fakesmi.App{{GPU: "GPU-a", PID: me, Name: "/usr/bin/Xorg", Used: 100}}},
@@ -241,7 +241,7 @@ func TestShares(t *testing.T) {
 	if _, why := f.try(t, Wish{GPU: "L4", Share: Share{Bytes: 30 * gib}}, "large"); !strings.Contains(why, "0 of this computer's 0 free") {
 		t.Error("more than the GPU has:", why)
 	}
-	// What another program takes is missing.
+	// Memory of other programs is not free.
 	End(append(all, claims...))
 	smi.GPUs(fakesmi.GPU{Index: 0, Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-a", Total: 80 << 10, Used: 70 << 10})
 	if _, why := f.try(t, quarter, "beside"); why == "" {
@@ -249,7 +249,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A sandbox and its copies share a GPU that is nobody else's.
+// A sandbox and its copies share a whole GPU.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	f, smi := folder(t)
@@ -263,7 +263,7 @@ func TestGroup(t *testing.T) {
 	if why != "" {
 		t.Error(why)
 	}
-	// What is on the GPU after the end of one may be the other's.
+	// Memory in use after the end of one may belong to the other.
 	smi.GPUs(fakesmi.GPU{Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-a", Total: 80 << 10, Used: 60 << 10})
 	mine := func(int) bool { return false }
 	if what, err := f.Occupied(t.Context(), []Kept{original[0].Kept}, mine); what != "" || err != nil {
@@ -279,7 +279,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// The queue is fair: a later wish goes first only where it takes nothing from an earlier one.
+// The queue is fair: a later wish overtakes an earlier one only if it takes no GPU from it.
 func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	uses := []Use{{GPU: GPU{Index: 0, Name: "H100", UUID: "a", Memory: 80 * gib}}, {GPU: GPU{Index: 1, Name: "H100", UUID: "b", Memory: 80 * gib}},
@@ -336,7 +336,7 @@ func TestKilledHolderAndWaiter(t *testing.T) {
 	}
 	first.kill()
 	holder.kill()
-	second.expect(t, "took") // not the first, who is gone
+	second.expect(t, "took") // not the first, which was killed
 	if _, why := f.try(t, Wish{GPU: "H100"}, "mine"); !strings.Contains(why, "sandbox other") {
 		t.Error(why)
 	}
@@ -347,7 +347,7 @@ func TestKilledHolderAndWaiter(t *testing.T) {
 	}
 }
 
-// A claim goes on with another process that holds it.
+// A claim survives its first holder if another process holds it.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	f, _ := folder(t)
@@ -371,7 +371,7 @@ func TestHandOver(t *testing.T) {
 		t.Error(why)
 	}
 	End(second)
-	// Nobody held it for a while, and it was removed.
+	// No process held it for a while, and it was removed.
 	again, err := Hold(claims[0].Kept)
 	if err != nil {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// What other users put into the folder counts only as far as somebody holds it.
+// Files of other users count only while a process holds them.
 func TestHostileFolder(t *testing.T) {
 	t.Parallel()
 	f, _ := folder(t)
@@ -412,7 +412,7 @@ func TestHostileFolder(t *testing.T) {
 	if _, err := os.Lstat(dead); err == nil {
 		t.Error("a dead claim of the same user was not removed")
 	}
-	// Somebody holds what cannot be read: the whole GPU is taken.
+	// A held claim with invalid content takes the whole GPU.
 	for name, content := range map[string]string{"GPU-a-x.claim": "\x00", "GPU-a-y.claim": `{"version":1,"bytes":-5,"sandbox":"a\u001b[2J` + strings.Repeat("b", 1000) + `"}`, "GPU-a-z.claim": strings.Repeat("9", maxFile+1)} {
 		path := put(name, content)
 		kept, err := Hold(Kept{Path: path})
@@ -425,7 +425,7 @@ func TestHostileFolder(t *testing.T) {
 		}
 		kept.Release()
 	}
-	// A wish that cannot be fulfilled keeps nobody waiting.
+	// A wish that this computer can never fulfil blocks no other one.
 	for _, name := range []string{"000000000000-x.ticket", "999999999999999999999-x.ticket"} {
 		if _, err := os.Lstat(filepath.Join(f.dir, name)); err == nil {
 			t.Errorf("%s of nobody is left", name)
@@ -478,7 +478,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// The mutex is another program's for too long.
+// Another program holds the mutex for too long.
 func TestMutexIsHeld(t *testing.T) {
 	t.Parallel()
 	f, _ := folder(t)
@@ -515,7 +515,7 @@ func FuzzNvidiaSMI(f *testing.F) {
 	})
 }
 
-// A disk that is full leaves no half of a claim.
+// A full disk leaves no partial claim.
 func TestFullDisk(t *testing.T) {
 	testkit.OnSmallDisk(t, 64<<10, func(t *testing.T) {
 		f, err := Open(Options{Dir: "/mnt/gpus", Ask: func(context.Context) (State, error) { return State{}, nil }})

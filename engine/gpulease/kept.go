@@ -11,23 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claim is a GPU, or a part of it, that a sandbox has until it is released or every process
-// that holds it has ended.
+// Claim is a sandbox's hold on a GPU or on a part of it. It ends when it is released, or when
+// every process that holds it has ended.
 type Claim struct {
 	Kept
 	*held
 }
 
-// Kept is what another process needs to hold a claim, too.
+// Kept is the data with which another process can hold a claim, too; see [Hold].
 type Kept struct {
 	Path string `json:"path"`
 	Claimed
 }
 
-// Release stops holding a claim. The GPU is free once nobody holds it.
+// Release stops holding the claim. The GPU is free when no process holds it any more.
 func (c *Claim) Release() { c.release() }
 
-// End frees the GPUs of a sandbox that has ended, whoever still holds their claims.
+// End frees the GPUs of a sandbox that has ended, even if other processes hold the claims.
 func End(claims []*Claim) {
 	for _, c := range claims {
 		_ = os.Remove(c.Path)
@@ -35,9 +35,10 @@ func End(claims []*Claim) {
 	}
 }
 
-// Hold holds a claim that another process has made, so that it outlives that one. Where nobody
-// has held it for a while it may be gone: it is then made again, although somebody else may
-// have the GPU by now. An error may pass.
+// Hold holds a claim that another process has created, so that the claim outlives that process.
+// If no process has held the claim for a while, its file may be gone. Hold then creates it again,
+// although another sandbox may have claimed the GPU meanwhile. A later try may succeed after an
+// error.
 func Hold(k Kept) (*Claim, error) {
 	file, err := openPlain(k.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,15 +63,15 @@ func Hold(k Kept) (*Claim, error) {
 	return &Claim{k, &held{file, k.Path}}, nil
 }
 
-// LetGo stops holding a claim that another process holds, and reports whether one does. If
-// none does, it is still held here.
+// LetGo stops holding a claim if another process holds it, and reports whether one does.
+// Otherwise the caller still holds it.
 func (f *Folder) LetGo(ctx context.Context, c *Claim) (bool, error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	// Turning a shared lock into an exclusive one lets go of it first.
+	// flock releases a shared lock before it tries to take the exclusive one.
 	switch err := unix.Flock(int(c.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		_ = c.file.Close()
@@ -81,13 +82,13 @@ func (f *Folder) LetGo(ctx context.Context, c *Claim) (bool, error) {
 	return false, unix.Flock(int(c.file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 }
 
-// held is a file that counts as long as it is held.
+// held is a file of the folder, with the lock that makes it count.
 type held struct {
 	file *os.File
 	path string
 }
 
-// release removes the file unless another process holds it, too. It may be called twice.
+// release removes the file unless another process holds it, too. A second call has no effect.
 func (h *held) release() {
 	if unix.Flock(int(h.file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 		_ = os.Remove(h.path)

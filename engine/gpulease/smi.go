@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// Device is what the driver says of a GPU now.
+// Device is the driver's present report on a GPU.
 type Device struct {
-	Used        int64   // bytes of its memory
+	Used        int64   // memory in bytes
 	Utilization float64 // percent
 	Temperature float64 // °C
-	Fault       string  // why it cannot be used; empty = it can
+	Fault       string  // what nvidia-smi prints for a GPU in an error state; empty = no error
 }
 
 // Process is a program on a GPU.
@@ -29,12 +29,12 @@ type Process struct {
 	UUID   string `json:"gpu"`
 	PID    int    `json:"pid"`
 	Name   string `json:"name"`
-	UID    int    `json:"uid"` // -1 = not known
+	UID    int    `json:"uid"` // -1 = unknown
 	User   string `json:"user"`
-	Memory int64  `json:"memory"` // bytes; 0 = not known
+	Memory int64  `json:"memory"` // bytes; 0 = unknown
 }
 
-// State is what the driver says of all GPUs now.
+// State is the driver's present report on all GPUs.
 type State struct {
 	Devices   map[string]Device // by UUID
 	Processes []Process
@@ -44,28 +44,28 @@ func (s State) device(uuid string) Device {
 	return s.Devices[uuid]
 }
 
-// Asker asks the driver.
+// Asker queries the driver.
 type Asker func(ctx context.Context) (State, error)
 
-// smiTimeout is how long nvidia-smi may take. It takes seconds where the driver is not kept
-// loaded, and hangs for ever on a GPU that hangs.
+// smiTimeout limits nvidia-smi. It takes seconds if the driver has to load first, and never
+// returns if a GPU hangs.
 const smiTimeout = 20 * time.Second
 
 // SMI runs nvidia-smi with arguments and returns its output.
 type SMI func(ctx context.Context, args ...string) ([]byte, error)
 
-// NvidiaSMI asks the nvidia-smi of the PATH.
+// NvidiaSMI runs the nvidia-smi of the PATH, for at most 20 seconds.
 func NvidiaSMI(ctx context.Context) (State, error) {
 	return AskSMI(ctx, func(ctx context.Context, args ...string) ([]byte, error) { return run(ctx, smiTimeout, args) })
 }
 
-// Fields of the two questions.
+// Fields of the two queries.
 const (
 	gpuFields = "uuid,memory.used,utilization.gpu,temperature.gpu"
 	appFields = "gpu_uuid,pid,used_memory,process_name"
 )
 
-// AskSMI asks an nvidia-smi, which may be that of another computer.
+// AskSMI queries the driver with an nvidia-smi, which may run on another computer.
 func AskSMI(ctx context.Context, smi SMI) (State, error) {
 	var gpus, apps []byte
 	var errGPUs, errApps error
@@ -123,7 +123,7 @@ func parse(gpus, apps string) (State, error) {
 	for _, row := range rows {
 		pid, err := strconv.Atoi(row[1])
 		if err != nil || pid <= 0 {
-			continue // [Not Found]: it has just ended
+			continue // [Not Found]: the process has just ended
 		}
 		mib, _ := number(row[2])
 		name := row[3][strings.LastIndexByte(row[3], '/')+1:]
@@ -132,7 +132,8 @@ func parse(gpus, apps string) (State, error) {
 	return s, nil
 }
 
-// table reads rows of at least n fields; more than that belong to the last one, a name.
+// table reads rows of at least n fields. Further fields are part of the last one, a name with
+// commas.
 func table(text string, n int) ([][]string, error) {
 	in := csv.NewReader(bytes.NewReader([]byte(text)))
 	in.TrimLeadingSpace, in.LazyQuotes, in.FieldsPerRecord = true, true, -1
@@ -157,8 +158,8 @@ func table(text string, n int) ([][]string, error) {
 	return rows, nil
 }
 
-// number reads a figure. A GPU that lacks an ability is no fault; one that is lost, or needs a
-// reset after an error (Xid), is.
+// number reads a number. A value that the GPU does not support is 0 without a fault. Any other
+// text is a fault: the GPU is lost, or needs a reset after an error (Xid).
 func number(text string) (n float64, fault bool) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err == nil && n >= 0 && n < 1<<40 {
@@ -168,7 +169,7 @@ func number(text string) (n float64, fault bool) {
 	return 0, bare != "n/a" && bare != "not supported" && bare != "insufficient permissions"
 }
 
-// ownerOfProcess is the user of a process of this computer; -1 = it cannot be seen.
+// ownerOfProcess returns the user of a process of this computer; -1 = the process is not visible.
 func ownerOfProcess(pid int) int {
 	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	if err != nil {

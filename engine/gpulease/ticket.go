@@ -12,7 +12,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Ticket is a place in the queue, until it is left or the program ends.
+// Ticket is a place in the queue. It ends with [Ticket.Leave] or with the program.
 type Ticket struct {
 	*held
 	name string
@@ -48,23 +48,23 @@ func (f *Folder) Queue(ctx context.Context, w Wish, who Owner) (*Ticket, error) 
 	return t, nil
 }
 
-// Wish is what the ticket is for.
+// Wish returns the wish for which the ticket waits.
 func (t *Ticket) Wish() Wish { return t.wish }
 
-// Turn is nil when the ticket's wish can have its GPUs now. Otherwise it is a [BusyError], or
-// why that cannot be told.
+// Turn returns nil if the ticket's wish can have its GPUs now, and a [BusyError] if not. Any other
+// error means that the use of the GPUs is unknown.
 func (t *Ticket) Turn(ctx context.Context, gpus []GPU) error {
 	_, err := t.f.take(ctx, gpus, waiting{t.wish, t.f.owner(Owner{})}, t, false)
 	return err
 }
 
-// Leave gives the place up. It may be called twice.
+// Leave gives up the place. A second call has no effect.
 func (t *Ticket) Leave() {
 	t.stop()
 	t.release()
 }
 
-// maxTicket keeps others from numbers after which none is left.
+// maxTicket bounds the numbers in the names of tickets, so that no user can exhaust them.
 const maxTicket = 1 << 40
 
 func (one found) number() int {
@@ -76,7 +76,7 @@ func (one found) number() int {
 	return n
 }
 
-// before are the wishes before a ticket, or all; the first one first.
+// before returns the wishes before a ticket in the order of the queue; all wishes for nil.
 func (f *Folder) before(t *Ticket) ([]waiting, error) {
 	living, err := f.living(ticketSuffix)
 	if err != nil {
@@ -97,15 +97,14 @@ func (f *Folder) before(t *Ticket) ([]waiting, error) {
 	return out, nil
 }
 
-// How often a waiting program looks: at locks of others, whose holders may have been killed,
-// and at the driver, for what Seer does not know of.
+// Intervals of a program that waits.
 const (
-	lookEvery = 500 * time.Millisecond
-	askEvery  = 5 * time.Second
+	lookEvery = 500 * time.Millisecond // for locks: their holders may have been killed
+	askEvery  = 5 * time.Second        // for the driver: programs without a claim may have ended
 )
 
-// Wait returns when it may have become the ticket's turn: when something in the folder has
-// changed, when a holder was killed, or after some seconds.
+// Wait returns when the ticket's turn may have come: after a change in the folder, after the end
+// of a process that held a file, or after 5 seconds. Its only error is that of ctx.
 func (t *Ticket) Wait(ctx context.Context) error {
 	before := t.f.holders(ctx)
 	for range askEvery / lookEvery {
@@ -123,7 +122,8 @@ func (t *Ticket) Wait(ctx context.Context) error {
 	return nil
 }
 
-// holders are the names of all files that count.
+// holders returns the names of all files that count; nil if the lock of the folder is not
+// available.
 func (f *Folder) holders(ctx context.Context) (names []string) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (f *Folder) holders(ctx context.Context) (names []string) {
 	}
 	defer unlock()
 	for _, suffix := range []string{claimSuffix, ticketSuffix} {
-		living, _ := f.living(suffix) // the next look tells
+		living, _ := f.living(suffix) // the next look repeats it
 		for _, one := range living {
 			names = append(names, one.name)
 		}
@@ -139,7 +139,8 @@ func (f *Folder) holders(ctx context.Context) (names []string) {
 	return names
 }
 
-// watch tells of changes in a folder. Where the system cannot, looking once in a while must do.
+// watch reports changes in a folder. If the system does not support that, the channel stays
+// silent, and [Ticket.Wait] relies on its regular looks.
 func watch(dir string) (<-chan struct{}, func()) {
 	out := make(chan struct{}, 1)
 	watcher, err := fsnotify.NewWatcher()

@@ -8,28 +8,28 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// queuer is a provider whose machines wait in turn, as those of this computer do for its GPUs.
-// wait returns when a machine of the spec may be had; until then it tells why it is not, and
-// its place. leave gives the place up. All are nil where nothing is shared in turn.
+// queuer is a provider with a queue, as the local one has for its GPUs. wait returns when a machine
+// of the spec may start. Until then it reports with tell its place and the reason for the wait.
+// leave gives up the place. wait and leave are nil if the spec needs no queue.
 type queuer interface {
 	Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(ctx context.Context, tell func(string)) error, leave func(), err error)
 }
 
-// askAgain is how often providers without a queue are asked again.
+// askAgain is the interval of tries at providers without a queue.
 const askAgain = 30 * time.Second
 
-// waiting is a start while none of its choices has capacity.
+// waiting is a start that waits for capacity of one of its choices.
 type waiting struct {
 	*start
 	until  time.Time
 	joined bool
-	turns  []func(context.Context, func(string)) error // of the providers with a queue
-	places []func()                                    // how they are left
-	asks   bool                                        // there are providers without a queue
+	turns  []func(context.Context, func(string)) error // wait for the turn in each queue
+	places []func()                                    // give up the place in each queue
+	asks   bool                                        // some providers have no queue
 }
 
-// wait returns when it is worth while to try the choices again. What was tried has been ended
-// before.
+// wait ends the last try, and returns when a choice may have capacity. The error includes why, the
+// error of the last try, if that try cannot be ended or the time is over.
 func (w *waiting) wait(ctx context.Context, why error) error {
 	ending, cancel := w.d.ending(ctx)
 	err := w.d.release(ending, w.p, &w.rec, true)
@@ -44,7 +44,7 @@ func (w *waiting) wait(ctx context.Context, why error) error {
 	if err := w.join(ctx); err != nil {
 		return err
 	}
-	if w.asks { // a queue tells more
+	if w.asks { // a queue reports its own messages
 		if err := w.say(ctx, "waiting: "+oneLine(why)); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (w *waiting) join(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		spec.EndUnix = 0 // it counts from the end of the wait
+		spec.EndUnix = 0 // the sandbox's end is counted from the end of the wait
 		turn, leave, err := q.Queue(ctx, spec)
 		if err != nil {
 			return err
@@ -91,13 +91,13 @@ func (w *waiting) join(ctx context.Context) error {
 	return nil
 }
 
-// say tells what the start waits for. It has no end meanwhile.
+// say records the reason for the wait. The sandbox has no hard end meanwhile.
 func (w *waiting) say(ctx context.Context, text string) error {
 	return w.record(ctx, func(r *Record) { r.HardEnd, r.Message = time.Time{}, text })
 }
 
-// first returns when the first of the queues has its turn, or it is time to ask the other
-// providers again, or for the last time.
+// first returns when the turn has come in one of the queues, or when left has passed. With
+// providers without a queue it returns after askAgain at the latest.
 func (w *waiting) first(ctx context.Context, left time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

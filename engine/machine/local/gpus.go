@@ -31,7 +31,7 @@ func gpuNames(set isolation.GPUSet) (out []string) {
 	return out
 }
 
-// leased are the GPUs of this computer as its users share them.
+// leased are the GPUs of this computer in the form of package gpulease.
 func leased(set isolation.GPUSet) (out []gpulease.GPU) {
 	for _, g := range set.Found {
 		out = append(out, gpulease.GPU{Index: g.Index, Name: gpu.Canonical(g.Name), UUID: g.UUID, Memory: g.Memory})
@@ -39,13 +39,13 @@ func leased(set isolation.GPUSet) (out []gpulease.GPU) {
 	return out
 }
 
-// gpuPool shares the GPUs of this computer with others.
+// gpuPool shares the GPUs of this computer with its other users.
 type gpuPool struct {
 	*Options
 	tickets tickets
 }
 
-// usable finds the GPUs of this computer; the error says why none can be used.
+// usable finds the GPUs of this computer. The error names the reason why Seer cannot use them.
 func (p *gpuPool) usable(ctx context.Context) (isolation.GPUSet, error) {
 	set, err := p.GPUs(ctx)
 	if err == nil && set.Reason != "" {
@@ -54,7 +54,7 @@ func (p *gpuPool) usable(ctx context.Context) (isolation.GPUSet, error) {
 	return set, err
 }
 
-// offers has an entry for each model that is wanted and here in that number.
+// offers has an entry for each matching model of which this computer has as many GPUs as q wants.
 func (p *gpuPool) offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
 	uses, err := p.uses(ctx)
 	if err != nil {
@@ -80,17 +80,18 @@ func (p *gpuPool) offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, er
 	return out, nil
 }
 
-// GPUs is what the provider of this computer's machines knows of its GPUs.
+// GPUs is implemented by the provider of this computer's machines.
 type GPUs interface {
-	// GPUUses says who uses each GPU now, and which of them a machine of the spec would get; nil =
-	// it has to wait, or wants none.
+	// GPUUses returns the present users of each GPU, and the indexes of the GPUs that a machine of
+	// the spec would get; nil = it has to wait, or wants none.
 	GPUUses(ctx context.Context, spec sdk.MachineSpec) (uses []gpulease.Use, picked []int, err error)
-	// GPUMemory is what a machine has on all its GPUs, in bytes, and the most that was seen. It is
-	// not known before the first look at it.
+	// GPUMemory returns the memory in bytes that a machine uses on all its GPUs, and the highest
+	// value so far. ok is false before the first measurement.
 	GPUMemory(handle string) (now, peak int64, ok bool)
 	// Queue takes the last place in the queue for the GPUs of a spec. wait returns when
-	// [sdk.Provider].Create of a spec that wants the same may have them; until then it tells why
-	// they are not to be had, and the place. leave gives the place up. Without a GPU, both are nil.
+	// [sdk.Provider].Create of a spec with the same GPUs may get them. Until then it reports the
+	// place and the users of the GPUs with tell. leave gives up the place. wait and leave are nil
+	// for a spec without a GPU.
 	Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(ctx context.Context, tell func(string)) error, leave func(), err error)
 }
 
@@ -162,8 +163,8 @@ func (p *gpuPool) Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(co
 	return wait, func() { p.tickets.remove(ticket); ticket.Leave() }, nil
 }
 
-// tickets are the places in the queue that this program has. Those for the same are alike:
-// whichever of their starts comes next takes the first one's turn.
+// tickets are this program's places in the queue. Places for equal wishes are interchangeable: the
+// next start with such a wish uses the first of them.
 type tickets struct {
 	mu  sync.Mutex
 	all []*gpulease.Ticket
@@ -208,8 +209,8 @@ func ownerOf(spec *sdk.MachineSpec) gpulease.Owner {
 	return who
 }
 
-// take claims the machine's GPUs and puts them into its note. They are its own until it ends,
-// but for copies.
+// take claims the machine's GPUs and puts them into its note. Until the machine ends, only its
+// copies can claim them too, or other machines if it has a share.
 func (p *gpuPool) take(ctx context.Context, n *note, wish gpulease.Wish, again *restored) (set isolation.GPUSet, taken []isolation.GPU, err error) {
 	if set, err = p.usable(ctx); err != nil {
 		return set, nil, err
@@ -240,7 +241,7 @@ func (p *gpuPool) take(ctx context.Context, n *note, wish gpulease.Wish, again *
 	return set, taken, nil
 }
 
-// unknownUse is an error of those who cannot tell who uses the GPUs. It does not pass by itself.
+// unknownUse marks an error as final: the users of the GPUs are unknown, and a retry does not help.
 func unknownUse(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -267,11 +268,11 @@ func refusedGPUs(set isolation.GPUSet, err error) error {
 	return remedy.For(sdk.Errorf(sdk.NoCapacity, "%v; wait for it, or end what uses it", err), what...)
 }
 
-// handOverPatience is how long the watchdog may take to hold the GPUs of a machine.
+// handOverPatience limits the wait until the watchdog holds the GPUs of a machine.
 const handOverPatience = 30 * time.Second
 
-// handOver leaves the GPUs of a machine that was started to the watchdog, which holds them
-// until it ends.
+// handOver passes the claims of a started machine to the watchdog, which holds them until the
+// machine ends.
 func (p *gpuPool) handOver(ctx context.Context, n *note) error {
 	if len(n.claims) == 0 {
 		return nil
@@ -289,23 +290,25 @@ func (p *gpuPool) handOver(ctx context.Context, n *note) error {
 	return nil
 }
 
-// The memory of a GPU is free some time after its processes have ended.
+// The driver frees the memory of a GPU some time after its processes have ended. Each look runs
+// nvidia-smi, which adds to these times.
 const (
 	freeEvery    = 250 * time.Millisecond
 	freePatience = 30 * time.Second
 
-	passingPatience = 5 * time.Second // of a start for memory that nobody seems to use
+	passingPatience = 5 * time.Second // of a start, if no process and no claim has the memory
 )
 
-// awaitFree waits until nothing of a machine that has ended is on its GPUs. Until then they
-// stay claimed. before are the processes that it had.
+// awaitFree waits until the memory of a machine that has ended is off its GPUs, and keeps them
+// claimed meanwhile. After freePatience it gives up with a warning. before are the processes that
+// the machine had.
 func (p *gpuPool) awaitFree(ctx context.Context, n *note, before []process) {
 	if len(n.Claims) == 0 {
 		return
 	}
 	var held []*gpulease.Claim
 	for _, k := range n.Claims {
-		if c, err := gpulease.Hold(k); err == nil { // otherwise nobody is kept from it meanwhile
+		if c, err := gpulease.Hold(k); err == nil { // without the claim, another sandbox may start on the GPU too early
 			held = append(held, c)
 		}
 	}
@@ -334,7 +337,8 @@ func (p *gpuPool) awaitFree(ctx context.Context, n *note, before []process) {
 	}
 }
 
-// shareGPUs has the programs inside keep to their share of each GPU, as far as they know how to.
+// shareGPUs sets the variables with which torch in workers and JAX limit themselves to their share
+// of each GPU. Other programs may ignore them.
 func shareGPUs(spec *isolation.Spec, taken []isolation.GPU, claims []gpulease.Kept) {
 	fraction := 1.0
 	for i, c := range claims {
@@ -350,12 +354,12 @@ func shareGPUs(spec *isolation.Spec, taken []isolation.GPU, claims []gpulease.Ke
 	}
 }
 
-// FractionVariable is the part of the memory of each GPU that a machine may use, such as 0.25.
-// Only machines that share GPUs have it.
+// FractionVariable names the variable with the part of the memory of each GPU that a machine may
+// use, such as 0.2500. Only machines that share GPUs have it.
 const FractionVariable = "SEER_GPU_FRACTION"
 
-// showGPUs puts the GPUs into what isolation gives the machine. Elsewhere, all are there
-// anyway and only the variables tell which are meant.
+// showGPUs adds the GPUs to the machine's isolation spec. Without isolation, the machine sees all
+// GPUs of the computer, and only the variables name its own.
 func showGPUs(spec *isolation.Spec, set isolation.GPUSet, taken []isolation.GPU, kind string) error {
 	if len(taken) == 0 {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// withGPUs gives the provider GPUs whose nodes are other devices that are everywhere.
+// withGPUs gives the provider GPUs whose nodes are other devices that every computer has.
 func withGPUs(pl *place) {
 	pl.p.GPUs = func(context.Context) (isolation.GPUSet, error) {
 		return isolation.GPUSet{
@@ -111,7 +111,7 @@ func TestOneGPUOneSandbox(t *testing.T) {
 	}
 }
 
-// TestGPUsAreTakenOnce: many at once, each through a provider of its own.
+// TestGPUsAreTakenOnce starts many machines at once, each through a provider of its own.
 func TestGPUsAreTakenOnce(t *testing.T) {
 	pl := newPlace(t)
 	const starts = 6
@@ -140,7 +140,7 @@ func TestGPUsAreTakenOnce(t *testing.T) {
 	}
 }
 
-// gpuBench is a place whose GPUs' driver is a program of the test.
+// gpuBench is a place with GPUs and a fake driver, a program of the test.
 func gpuBench(t *testing.T) (*place, *fakesmi.SMI) {
 	pl := newPlace(t)
 	withGPUs(pl)
@@ -175,7 +175,7 @@ func TestGPUIsFreeOnceTheMachineIsDead(t *testing.T) {
 		if free() {
 			t.Fatalf("%s: it is free while its machine lives", kind)
 		}
-		// A killed watchdog is started again, and holds it again.
+		// A new watchdog takes the place of a killed one, and holds the GPU again.
 		for _, pid := range pl.watchdogs() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -221,7 +221,7 @@ func TestDownWaitsForTheMemory(t *testing.T) {
 	pl.p.Leases = func() (*gpulease.Folder, error) { return leases, nil }
 	var log bytes.Buffer
 	pl.p.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
-	// A start waits a little, too: somebody's program may just have ended.
+	// A start waits a little, too: another program may just have ended.
 	full := l4
 	full.Used = 20 << 10
 	smi.GPUs(full)
@@ -289,7 +289,7 @@ func TestGPUQueue(t *testing.T) {
 	if wait, _, err := pl.p.Queue(t.Context(), pl.spec("none", isolation.None)); wait != nil || err != nil {
 		t.Error("a queue for a machine without a GPU:", err)
 	}
-	// Who gives up leaves nothing.
+	// A start that gives up leaves no place in the queue.
 	ctx, cancel := context.WithCancel(t.Context())
 	wait, leave, err = pl.p.Queue(t.Context(), spec)
 	if err != nil {

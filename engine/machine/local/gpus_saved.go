@@ -16,8 +16,8 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// gpuNote is what saved processes need of GPUs. The driver puts them back on the very GPUs
-// they were on.
+// gpuNote names the driver and the GPUs of saved processes. The driver can put them back only on
+// the GPUs that they were on.
 type gpuNote struct {
 	Driver string     `json:"driver"`
 	GPUs   []savedGPU `json:"gpus"`
@@ -25,8 +25,8 @@ type gpuNote struct {
 
 type savedGPU struct {
 	UUID  string `json:"uuid"`
-	Name  string `json:"name"`  // as nvidia-smi says it
-	Bytes int64  `json:"bytes"` // that the processes had on it
+	Name  string `json:"name"`  // as nvidia-smi reports it
+	Bytes int64  `json:"bytes"` // memory of the processes on it
 }
 
 func (g *gpuNote) bytes() (sum int64) {
@@ -39,7 +39,8 @@ func (g *gpuNote) bytes() (sum int64) {
 	return sum
 }
 
-// refuses says what of this computer's GPUs does not fit; empty if all does.
+// refuses returns the reason why this computer's GPUs do not fit the saved processes; empty = they
+// fit.
 func (g *gpuNote) refuses(here isolation.GPUSet) string {
 	switch {
 	case g == nil:
@@ -64,16 +65,16 @@ func (g *gpuNote) refuses(here isolation.GPUSet) string {
 	return ""
 }
 
-// gpuSaving follows the memory on the GPUs of a machine that is saved.
+// gpuSaving tracks the GPU memory of a machine during a save.
 type gpuSaving struct {
 	set    isolation.GPUSet
 	uuids  []string
-	copies int // that will be made at once, on the same GPUs
+	copies int // number of forks that start at once, on the same GPUs; 0 = a snapshot
 	before map[string]isolation.GPUUse
 }
 
-// gpusToSave looks at the GPUs before anything is moved; nil for a machine without. It
-// refuses what has no place in memory: what lies on a GPU goes through that of the machine.
+// gpusToSave measures the GPUs before the driver moves their memory; nil for a machine without
+// GPUs. It refuses a save if that memory does not fit into the main memory of the machine.
 func gpusToSave(ctx context.Context, p *provider, n *note, copies int) (*gpuSaving, error) {
 	if len(n.GPUs) == 0 {
 		return nil, nil
@@ -94,7 +95,8 @@ func gpusToSave(ctx context.Context, p *provider, n *note, copies int) (*gpuSavi
 	return g, checkMemory(p.memoryFree, bytes, max(1, copies))
 }
 
-// most is the upper bound of what the machine has on its GPUs: others may have some of it.
+// most is an upper bound of the machine's GPU memory in bytes: it includes the memory of others on
+// the same GPUs.
 func (g *gpuSaving) most() (bytes int64) {
 	for _, uuid := range g.uuids {
 		bytes += g.before[uuid].Used
@@ -102,7 +104,7 @@ func (g *gpuSaving) most() (bytes int64) {
 	return bytes
 }
 
-// checkMemory refuses what does not fit into the memory of this computer.
+// checkMemory returns an error if bytes do not fit so many times into the memory of this computer.
 func checkMemory(memoryFree func() (int64, error), bytes int64, times int) error {
 	free, err := memoryFree()
 	if err != nil || free >= bytes*int64(times) {
@@ -116,7 +118,7 @@ func checkMemory(memoryFree func() (int64, error), bytes int64, times int) error
 		text.Bytes(bytes), each, text.Bytes(free), map[bool]string{true: ", or make fewer copies"}[times > 1])
 }
 
-// memoryFree is the memory of this computer that programs may still take.
+// memoryFree is the memory of this computer in bytes that is available to programs.
 func memoryFree() (int64, error) {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -131,17 +133,17 @@ func memoryFree() (int64, error) {
 	return cgroup.ComputerMemory()
 }
 
-// patience is how long moving the memory of GPUs may take, besides everything else.
+// patience is the additional time limit for moving the memory of the GPUs.
 func (g *gpuSaving) patience() time.Duration {
-	const slow = 256 << 20 // bytes in a second, through pageable memory
+	const slow = 256 << 20 // bytes per second through pageable memory
 	if g == nil {
 		return 0
 	}
 	return time.Duration(g.most()/slow) * time.Second
 }
 
-// measure notes what the processes had on the GPUs, now that they are off them. It refuses copies
-// for which the GPUs lack memory.
+// measure computes the processes' GPU memory, after they have been taken off the GPUs. It refuses
+// copies for which the GPUs lack memory.
 func (g *gpuSaving) measure(ctx context.Context) (*gpuNote, error) {
 	if g == nil {
 		return nil, nil
@@ -172,8 +174,8 @@ func (g *gpuSaving) measure(ctx context.Context) (*gpuNote, error) {
 // onGPU reports whether the saved processes were on a GPU.
 func (r *restored) onGPU() bool { return r != nil && r.Host.GPU != nil }
 
-// wishAgain is what a machine wants of GPUs. Saved processes go on only with those that they
-// were on. Copies share them with their original, which goes into the note, and with one another.
+// wishAgain returns a machine's wish for GPUs. Saved processes get only the GPUs that they were on.
+// Copies share them with one another and with their original, whose handle goes into the note.
 func wishAgain(p *provider, handle string, n *note, again *restored) (gpulease.Wish, error) {
 	w := wishOf(n.Spec)
 	w.Group = handle

@@ -18,11 +18,11 @@ import (
 
 const mib = 1 << 20
 
-// gpuHost is a provider with GPUs of which the first has 100 MiB, and what is on that.
+// gpuHost is a provider with GPUs. The first one has 100 MiB.
 type gpuHost struct {
 	*place
 	set   isolation.GPUSet
-	there string // what lies on the first
+	there string // file whose size is the memory in use on the first GPU
 	held  []*gpulease.Claim
 }
 
@@ -36,7 +36,7 @@ func newGPUHost(t *testing.T) *gpuHost {
 	return h
 }
 
-// use puts so much on the first GPU.
+// use sets the memory in use on the first GPU.
 func (h *gpuHost) use(bytes int64) {
 	h.t.Helper()
 	if err := errors.Join(os.WriteFile(h.there, nil, 0o600), os.Truncate(h.there, bytes)); err != nil {
@@ -44,7 +44,7 @@ func (h *gpuHost) use(bytes int64) {
 	}
 }
 
-// What lies on the GPU must fit into the memory of this computer and, for copies, onto the GPU.
+// The memory on the GPU must fit into the memory of this computer and, for copies, onto the GPU.
 func TestRoomForSavedGPUs(t *testing.T) {
 	h := newGPUHost(t)
 	for _, tc := range []struct {
@@ -91,7 +91,7 @@ func wrong(err error, want string) bool {
 	return (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want)
 }
 
-// Saved processes go on with the same model and driver only, and on the very GPU.
+// Saved processes continue only on the same GPU, with the same version of the driver.
 func TestSavedGPUsFit(t *testing.T) {
 	saved := &gpuNote{Driver: "580.1", GPUs: []savedGPU{{UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3"}}}
 	h := newGPUHost(t)
@@ -117,8 +117,8 @@ func TestSavedGPUsFit(t *testing.T) {
 	}
 }
 
-// Copies share the GPU of their original, and nobody else's; the others see it in use until
-// the last of them has ended.
+// Copies share only the GPU of their original. Other sandboxes see it in use until the last of
+// them has ended.
 func TestCopiesShareTheirGPU(t *testing.T) {
 	h := newGPUHost(t)
 	take := func(key string, again *restored) (*note, error) {
@@ -171,7 +171,7 @@ func TestCopiesShareTheirGPU(t *testing.T) {
 	}
 }
 
-// live has a note be that of a machine that lives: of this program.
+// live makes a note that of a running machine, whose process is this program.
 func (h *gpuHost) live(key string, n *note) {
 	h.t.Helper()
 	h.held = append(h.held, n.claims...) // as the watchdog does
@@ -198,7 +198,7 @@ func (h *gpuHost) gone(key string) {
 	}
 }
 
-// The provider refuses at once what does not fit here.
+// The provider refuses at once a machine that does not fit this computer.
 func TestFitsWithGPUs(t *testing.T) {
 	h := newGPUHost(t)
 	host, err := h.p.host(t.Context())

@@ -1,5 +1,5 @@
 // Package gpumemory takes the processes of the machine off the GPU, so that they can be saved,
-// and puts them back. NVIDIA's driver moves what they have on the GPU into their own memory.
+// and puts them back. NVIDIA's driver moves their GPU memory into their main memory.
 package gpumemory
 
 import (
@@ -15,41 +15,41 @@ import (
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
 
-// Deps is what it takes to move the processes of a machine.
+// Deps are the dependencies of a [Memory].
 type Deps struct {
-	Python    string          // the interpreter of the program that asks the driver
-	Environ   func() []string // its environment
+	Python    string          // interpreter of the program that calls the driver; empty = python3
+	Environ   func() []string // environment of that program
 	Spawner   *spawn.Spawner
-	Processes func() ([]int, error) // those of the machine, without this one
-	Persist   func()                // remembers [Memory.Off] before anything is changed
-	Patience  time.Duration         // how long [Memory.Resume] waits for memory on the GPU; 0 = 10 s
-	Devices   string                // how the paths of the driver's nodes begin; empty = /dev/nvidia
+	Processes func() ([]int, error) // the processes of the machine, without this one
+	Persist   func()                // saves [Memory.Off]; called before a process is locked
+	Patience  time.Duration         // limit of [Memory.Resume]'s wait for memory on the GPU; 0 = 10 s
+	Devices   string                // prefix of the paths of the driver's nodes; empty = /dev/nvidia
 }
 
-// Memory is what the processes of the machine have on GPUs.
+// Memory is the GPU memory of the machine's processes.
 type Memory struct {
 	deps   Deps
-	acting sync.Mutex // one at a time asks the driver
+	acting sync.Mutex // serializes the calls of the driver
 	mu     sync.Mutex
-	off    []int // processes that are locked, or will be at once
-	parked bool  // between Suspend and Resume, when nothing else may be started
+	off    []int // processes that are locked, or are about to be
+	parked bool  // between Suspend and Resume; no other program may start then
 }
 
-// New makes one of a machine that runs.
+// New returns the Memory of a running machine.
 func New(d Deps) *Memory {
 	d.Patience = cmp.Or(d.Patience, 10*time.Second)
 	d.Devices = cmp.Or(d.Devices, "/dev/nvidia")
 	return &Memory{deps: d}
 }
 
-// Off are the processes that were taken off, or are about to be.
+// Off returns the processes that are off the GPU, or are about to be.
 func (m *Memory) Off() []int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.off)
 }
 
-// Remember takes up what a runtime before this one has taken off, for [Memory.Resume].
+// Remember sets the processes that an earlier runtime has taken off, for [Memory.Resume].
 func (m *Memory) Remember(off []int) { m.set(off) }
 
 func (m *Memory) set(off []int) {
@@ -58,9 +58,10 @@ func (m *Memory) set(off []int) {
 	m.off = slices.Clone(off)
 }
 
-// Suspend takes every process off the GPU. All are locked before any is taken off, since one
-// may wait for another. [Memory.Resume] is due afterwards, whatever is returned. It may be called
-// again for processes that came later. ctx ends it between two processes.
+// Suspend takes every process off the GPU. It locks all processes before it takes off the first
+// one, because one process may wait for another. The caller must call [Memory.Resume] afterwards,
+// also after an error. It may call Suspend again for processes that have started since. When ctx
+// ends, Suspend stops between two processes.
 func (m *Memory) Suspend(ctx context.Context) error {
 	m.acting.Lock()
 	defer m.acting.Unlock()
@@ -71,7 +72,7 @@ func (m *Memory) Suspend(ctx context.Context) error {
 	}
 	h, err := startHelper(ctx, m.deps)
 	if errors.Is(err, errAbsent) {
-		return nil // some packages load the library anywhere
+		return nil // some packages load libcuda on machines without a GPU
 	}
 	if err != nil {
 		return err
@@ -100,8 +101,8 @@ func (m *Memory) Suspend(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lockAll locks those that are not yet, and reports whether there were any: each may have
-// started another one before.
+// lockAll locks the processes that are not locked yet, and reports whether it found any. If so,
+// the caller looks again: such a process may have started another one before.
 func (m *Memory) lockAll(ctx context.Context, h *helper, found []holder) (more bool, err error) {
 	for _, p := range found {
 		if err := ctx.Err(); err != nil {
@@ -115,7 +116,7 @@ func (m *Memory) lockAll(ctx context.Context, h *helper, found []holder) (more b
 		case err != nil:
 			return more, err
 		case a.Result != success || a.State == checkpointed:
-			continue // without a context, or taken off by a program of the machine itself; see Left
+			continue // no CUDA context, or a program of the machine has taken it off; see Left
 		case a.State != running:
 			why := errors.New("locked by another program; have that unlock it")
 			if a.State == failed {
@@ -136,12 +137,12 @@ func (m *Memory) lockAll(ctx context.Context, h *helper, found []holder) (more b
 func (m *Memory) takeOff(h *helper, pid int) error {
 	a, err := h.call(getState, pid)
 	if err != nil || a.Result == success && a.State != locked {
-		return err // it was taken off before
+		return err // an earlier call has taken it off
 	}
 	return m.do(h, checkpoint, pid)
 }
 
-// do has the driver do something with a process. One that has ended needs nothing.
+// do calls the driver for one process. A refusal for a process that has ended is no error.
 func (m *Memory) do(h *helper, op operation, pid int) error {
 	a, err := h.call(op, pid)
 	switch {
@@ -159,8 +160,9 @@ func lives(pid int) bool {
 	return err != nil || found
 }
 
-// Left says which process has the GPU still: one that came after [Memory.Suspend], or whose use
-// of it the driver does not take away. nil is none. It is asked while nothing moves.
+// Left returns an error that names a process with an open GPU, or nil if no process has one. Such a
+// process has started after [Memory.Suspend], or uses the GPU in a way that the driver cannot
+// suspend. The processes must be paused during the call.
 func (m *Memory) Left() error {
 	found, err := m.holders()
 	if err != nil {
@@ -175,7 +177,7 @@ func (m *Memory) Left() error {
 	return nil
 }
 
-// holder is a process that uses a GPU, or may.
+// holder is a process that may use a GPU.
 type holder struct {
 	pid int
 	use
@@ -196,9 +198,9 @@ func (m *Memory) holders() ([]holder, error) {
 	return found, nil
 }
 
-// Resume puts back what was taken off, the last first, and then has it continue. It waits for
-// memory on the GPU, which may be about to become free. What could not be put back stays in
-// [Memory.Off], so that it can be tried again.
+// Resume puts the processes of [Memory.Off] back on the GPU, in reverse order, and then lets them
+// continue. If the GPU lacks memory, it tries again for [Deps].Patience. Processes that it cannot
+// put back stay in [Memory.Off] for [Memory.Retry], except those that the driver has lost.
 func (m *Memory) Resume(ctx context.Context) error {
 	m.acting.Lock()
 	defer m.acting.Unlock()
@@ -206,8 +208,8 @@ func (m *Memory) Resume(ctx context.Context) error {
 	return m.resume(ctx)
 }
 
-// Retry is Resume for what that could not put back. It leaves it to the next one where the
-// processes have been suspended again meanwhile.
+// Retry puts back the processes that [Memory.Resume] could not put back. It does nothing if
+// [Memory.Suspend] has been called since: the next Resume puts them back.
 func (m *Memory) Retry(ctx context.Context) error {
 	m.acting.Lock()
 	defer m.acting.Unlock()
@@ -238,14 +240,15 @@ func (m *Memory) resume(ctx context.Context) error {
 	}
 }
 
-// mayPass reports whether it is worth trying again: a killed helper, or memory in use.
+// mayPass reports whether a later try may succeed: the helper was killed, or the GPU lacked
+// memory.
 func mayPass(err error) bool {
 	var r *refusal
 	return errors.Is(err, errHelper) || errors.As(err, &r) && r.op == restore && r.result == outOfMemory
 }
 
-// putBack restores all before any continues, as all were locked before any was taken off. One
-// that cannot be put back does not keep the others.
+// putBack restores all processes before the first one continues, as Suspend locks all of them
+// before it takes off the first one. If it cannot put back one, it goes on with the others.
 func (m *Memory) putBack() error {
 	h, err := startHelper(context.Background(), m.deps)
 	if err != nil {
@@ -275,10 +278,10 @@ func (m *Memory) putBack() error {
 	return errors.Join(failures...)
 }
 
-// errLost is of a process that nothing can put back.
+// errLost is the error of a process that the driver cannot put back.
 var errLost = errors.New("in a failed CUDA state; restart it")
 
-// step is what is done with a process in a state.
+// step is an operation for the processes in one state.
 type step struct {
 	from state
 	op   operation
@@ -293,7 +296,7 @@ func (m *Memory) step(h *helper, s step, pid int) error {
 	case err != nil:
 		return err
 	case a.Result == invalidValue || a.Result == notInitialized:
-		return nil // another process has the number by now
+		return nil // the PID belongs to another process by now
 	case a.Result != success:
 		return refused(getState, pid, a)
 	case a.State == failed:

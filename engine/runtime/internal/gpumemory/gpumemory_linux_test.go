@@ -19,14 +19,14 @@ import (
 	"github.com/seer-engine/seer/internal/fakegpu"
 )
 
-// computer is one with a stand-in for the driver, and processes on its GPU.
+// computer has a fake driver, and processes on its GPU.
 type computer struct {
 	t       *testing.T
 	driver  fakegpu.Driver
 	env     []string // of all processes
 	memory  *Memory
 	holders []*process
-	saved   [][]int // what was remembered
+	saved   [][]int // the lists that Persist has saved
 }
 
 func newComputer(t *testing.T, driver fakegpu.Driver) *computer {
@@ -40,10 +40,10 @@ func newComputer(t *testing.T, driver fakegpu.Driver) *computer {
 	return c
 }
 
-// processes are those on its GPU, and the program that asks the driver.
+// processes are the processes on its GPU, and the program that calls the driver.
 func (c *computer) processes() ([]int, error) { return proc.Tree(0, "SEER_FAKE_GPU="+c.driver.Folder) }
 
-// process has something on the GPU.
+// process is a process with memory on the GPU.
 type process struct {
 	c    *computer
 	cmd  *exec.Cmd
@@ -84,7 +84,7 @@ func (p *process) ask() {
 	}
 }
 
-// unharmed are all of them if their memory is on the GPU and they work with it.
+// unharmed checks that all processes have their memory on the GPU and compute with it.
 func (c *computer) unharmed() {
 	c.t.Helper()
 	for _, p := range c.holders {
@@ -224,7 +224,7 @@ func takenGPU(t *testing.T, c *computer) {
 	if err := c.memory.Retry(t.Context()); err == nil || len(c.memory.Off()) != 1 {
 		t.Errorf("again: %v, off %v", err, c.memory.Off())
 	}
-	// Whoever tries again does nothing while they are suspended for another time.
+	// A retry does nothing while the processes are suspended again.
 	if err := c.memory.Suspend(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -283,7 +283,7 @@ func openNode(t *testing.T, c *computer) {
 	c.resume()
 }
 
-// refusals are those of the driver at each of its functions: everything is as before.
+// refusals has the driver refuse each of its functions. All processes are as before afterwards.
 func refusals(t *testing.T, c *computer) {
 	first, second := c.start("one"), c.start("two")
 	last := max(first.pid, second.pid)
@@ -322,7 +322,7 @@ func refusals(t *testing.T, c *computer) {
 	}
 }
 
-// killedHelpers: whatever the driver had done by then, everything is as before.
+// killedHelpers kills the helper at each of its calls. All processes are as before afterwards.
 func killedHelpers(t *testing.T, c *computer) {
 	c.start("one")
 	c.start("two")
@@ -354,7 +354,7 @@ func killedHelpers(t *testing.T, c *computer) {
 	}
 }
 
-// Some packages load the library where there is no GPU, and some computers have no library.
+// Some packages load libcuda on computers without a GPU, and some computers have no libcuda.
 func TestWithoutAGPU(t *testing.T) {
 	driver := fakegpu.New(t)
 	c := newComputer(t, driver)

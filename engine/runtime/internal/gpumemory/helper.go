@@ -18,7 +18,7 @@ import (
 //go:embed cuda.py
 var program string
 
-// operation is what the driver can be asked for.
+// operation is a call of the driver.
 type operation string
 
 const (
@@ -29,7 +29,7 @@ const (
 	unlock     operation = "unlock"
 )
 
-// state is that of a process with CUDA, as the driver says it (CUprocessState).
+// state is the state of a process with CUDA (the driver's CUprocessState).
 type state int
 
 const (
@@ -39,21 +39,20 @@ const (
 	failed       state = 3
 )
 
-// callLimit is how long the driver may take for one process: 80 GB go through pageable memory
-// in less.
+// callLimit limits one operation on one process. Moving 80 GB through pageable memory takes less.
 const callLimit = 5 * time.Minute
 
-// lockLimit is how long a process may take to end its work on the GPU.
+// lockLimit limits the driver's wait for a process to end its work on the GPU.
 const lockLimit = 10 * time.Second
 
-// helper is the program that asks the driver. It holds nothing: another one can go on.
+// helper is the program that calls the driver. It has no state: another one can continue its work.
 type helper struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers chan answer // closed when the program has ended
 }
 
-// answer is a line of the program.
+// answer is a line of the program's output.
 type answer struct {
 	Result int    `json:"result"`
 	Text   string `json:"text"`
@@ -126,7 +125,8 @@ func (h *helper) answer(ctx context.Context) (answer, error) {
 	}
 }
 
-// call asks for one operation. The driver ends what it has begun, so nothing interrupts it.
+// call runs one operation. It takes no context, because the driver completes each operation that
+// it has begun.
 func (h *helper) call(op operation, pid int) (answer, error) {
 	if _, err := fmt.Fprintln(h.in, op, pid, lockLimit.Milliseconds()); err != nil {
 		return answer{}, errHelper
@@ -137,7 +137,7 @@ func (h *helper) call(op operation, pid int) (answer, error) {
 func (h *helper) close() {
 	_ = h.in.Close()
 	_ = h.cmd.Process.Kill()
-	for range h.answers { // until it has ended
+	for range h.answers { // until the program has ended
 	}
 	_ = h.cmd.Wait()
 }

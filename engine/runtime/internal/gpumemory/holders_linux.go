@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// use is what a process has of the GPU.
+// use is a process's use of the GPU.
 type use struct {
-	device  string // a node of the driver that it has open; empty = none
-	library bool   // it has loaded the library of CUDA
+	device  string // path of an open node of the driver; empty = none
+	library bool   // the process has loaded libcuda
 }
 
-// useOf reads it from /proc: all of it is empty of a process that has ended.
+// useOf reads the use of a process from /proc. It is empty for a process that has ended.
 func useOf(pid int, devices string) use {
 	var u use
 	dir := fmt.Sprintf("/proc/%d", pid)

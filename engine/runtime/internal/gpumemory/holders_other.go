@@ -2,7 +2,7 @@
 
 package gpumemory
 
-// use is what a process has of the GPU: nothing, for the driver of CUDA is Linux's.
+// use is a process's use of the GPU. It is empty: machines with GPUs run Linux.
 type use struct {
 	device  string
 	library bool

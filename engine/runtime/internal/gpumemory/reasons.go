@@ -6,7 +6,7 @@ import (
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 )
 
-// The results of the driver that mean something here (CUresult).
+// The results of the driver (CUresult) that this package handles.
 const (
 	success        = 0
 	invalidValue   = 1
@@ -19,7 +19,7 @@ const (
 	notSupported   = 801
 )
 
-// reasons say what a result means for the process.
+// reasons explain the results in error messages.
 var reasons = map[int]string{
 	invalidValue:   "the driver does not know the process",
 	outOfMemory:    "the GPU, or this machine, has not enough free memory",
@@ -31,18 +31,18 @@ var reasons = map[int]string{
 	notSupported:   "it shares memory with other processes or GPUs (CUDA IPC, NCCL, peer access), or uses another function that the driver cannot save; end that first",
 }
 
-// verbs are the operations in words.
+// verbs name the operations in error messages.
 var verbs = map[operation]string{
 	getState: "ask for the state of", lock: "pause the GPU work of", checkpoint: "take off the GPU", restore: "put back on the GPU", unlock: "continue the GPU work of",
 }
 
-// refusal is the error of a process for which the driver has refused an operation.
+// refusal is the error of an operation that the driver has refused.
 type refusal struct {
 	op     operation
 	pid    int
 	name   string
 	result int
-	text   string // the driver's own
+	text   string // the driver's own message
 }
 
 func refused(op operation, pid int, a answer) *refusal {
