@@ -1,5 +1,5 @@
-// Package agent finds out, before anything is rented, what an agent's program is, where its
-// language model is, and whose keys it needs.
+// Package agent finds an agent's program, the address of its language model, its keys and its
+// prices, and reports what is missing, before Seer rents a machine.
 package agent
 
 import (
@@ -21,11 +21,11 @@ import (
 	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
-// Lookup finds a variable and says where it comes from: the environment, or a file of variables
-// beside the experiment.
+// Lookup returns a variable's value and its source: the environment, or a file of variables beside
+// the experiment.
 type Lookup func(name string) (value, from string, ok bool)
 
-// Sources are where Resolve looks.
+// Sources are the inputs of [Sources.Resolve] on this computer.
 type Sources struct {
 	Lookup   Lookup
 	Getenv   func(string) string // the environment alone
@@ -36,13 +36,13 @@ type Sources struct {
 // Setup is an agent whose program Seer can start.
 type Setup struct {
 	Profile  *profile.Profile // nil = provider command: any program
-	Program  program.Program  // of a profile
+	Program  program.Program  // empty without a profile, or if it is in the workspace
 	Argv     []string         // the program, without the arguments of the profile
 	Upstream string           // base URL of the language model; empty = Seer measures none
-	Prices   *meter.Prices    // of language models; nil without Upstream
+	Prices   *meter.Prices    // of language models; nil if Seer measures none
 	Key      string           // for Upstream; empty = none
 	Secrets  map[string]string
-	Servers  map[string]Server // of MCP, those of the experiment
+	Servers  map[string]Server // the experiment's MCP servers
 }
 
 // Server is an MCP server whose program has been found.
@@ -52,14 +52,15 @@ type Server struct {
 	Env     map[string]string
 }
 
-// Problem is why an agent cannot start.
+// Problem is a reason why an agent cannot start.
 type Problem struct {
-	Field   string // of the experiment, such as agent.provider
+	Field   string // field of the experiment, such as agent.provider
 	Message string
 	Hint    string // what to do
 }
 
-// Resolve finds everything that the agent needs of this computer, or all problems at once.
+// Resolve finds everything that the agent needs on this computer. It returns all problems at once;
+// the setup is complete only without problems.
 func (s Sources) Resolve(ctx context.Context, a *experiment.Agent) (Setup, []Problem) {
 	setup := Setup{Argv: a.Command}
 	var found []Problem
@@ -158,7 +159,7 @@ func inFile(err error, hint string) (all []Problem) {
 	return all
 }
 
-// program finds the program: that of the profile, or the command in its place.
+// program finds the program of the profile, or the command that replaces it.
 func (s Sources) program(ctx context.Context, a *experiment.Agent, setup *Setup) *Problem {
 	p := *setup.Profile
 	field := "agent.provider"
@@ -167,7 +168,7 @@ func (s Sources) program(ctx context.Context, a *experiment.Agent, setup *Setup)
 		field, p.Program, rest = "agent.command.0", a.Command[0], a.Command[1:]
 	}
 	if filepath.Base(p.Program) != p.Program && !filepath.IsAbs(p.Program) {
-		setup.Argv = a.Command // it is in the workspace, and comes there with the experiment
+		setup.Argv = a.Command // the experiment brings it into the workspace
 		return nil
 	}
 	found, err := p.Find(ctx, s.Getenv)
@@ -183,14 +184,15 @@ func (s Sources) program(ctx context.Context, a *experiment.Agent, setup *Setup)
 	return nil
 }
 
-// addresses are the variables in which users name another server, by the interface.
+// addresses are the variables that name another server for an interface.
 var addresses = map[string]string{
 	"anthropic": "ANTHROPIC_BASE_URL", "responses": "OPENAI_BASE_URL", "chat": "OPENAI_BASE_URL", "gemini": "GOOGLE_GEMINI_BASE_URL",
 }
 
-// Upstream is the base URL of the agent's language model: that of the experiment, else that of the
-// user's environment, else the provider's own. A file beside the experiment does not count: it
-// may have come with a stranger's experiment, and the user's key is sent there.
+// Upstream returns the base URL of the agent's language model, without a slash at its end. It comes
+// from the experiment, else from the user's environment, else from the profile. It never comes from
+// a file beside the experiment: Seer sends the user's key to the URL, and such a file may be part
+// of another person's experiment.
 func (s Sources) Upstream(a *experiment.Agent, p *profile.Profile) string {
 	for _, url := range []string{a.BaseURL, s.Getenv(addresses[p.API]), p.Upstream} {
 		if url != "" {
@@ -200,7 +202,7 @@ func (s Sources) Upstream(a *experiment.Agent, p *profile.Profile) string {
 	return ""
 }
 
-// Key is the first variable of the profile that has a key.
+// Key returns the first of the profile's variables that is set.
 func (s Sources) Key(p *profile.Profile) (name, value, from string) {
 	for _, name := range p.Keys {
 		if value, from, ok := s.Lookup(name); ok {
@@ -257,7 +259,7 @@ func reserved(p *profile.Profile, a *experiment.Agent) (found []Problem) {
 	return found
 }
 
-// unused finds fields of the experiment that the profile has no use for.
+// unused finds fields that have no effect with the profile, and an absent model that it requires.
 func unused(p *profile.Profile, a *experiment.Agent) (found []Problem) {
 	if a.MaxTurns > 0 && !p.Uses("MaxTurns") && p.API == "" {
 		found = append(found, Problem{"agent.max_turns", "Seer cannot count the turns of " + p.Title + ", because its requests do not pass Seer's proxy", "remove it, or write a profile that names its api"})

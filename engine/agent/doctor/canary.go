@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// above are the files above the workspace that agents would read as instructions.
+// above are the names of files above the workspace that agents would read as instructions.
 var above = []string{"CLAUDE.md", "AGENTS.md", "GEMINI.md"}
 
 // instructions are the files below the user's home in which agents look for instructions.
@@ -48,7 +48,7 @@ func own(home string) map[string]string {
 func longest(path string) (line string) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "" // what the user may not read, the program may not either
+		return "" // the program cannot read it either
 	}
 	defer f.Close()
 	scanner := bufio.NewScanner(io.LimitReader(f, maxInstructions))
@@ -96,7 +96,7 @@ func holds(value any, text string) bool {
 	return false
 }
 
-// random is a word that nobody has used before.
+// random returns a random word with a prefix.
 func random(prefix string) string { return prefix + strconv.FormatUint(randomNumber(), 36) }
 
 func randomNumber() uint64 {

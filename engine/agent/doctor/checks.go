@@ -16,13 +16,13 @@ import (
 	"github.com/seer-engine/seer/engine/agent/mockmodel"
 )
 
-// handleOf keeps the handle in an answer.
+// handleOf takes the handle from an answer.
 var handleOf = map[string]*regexp.Regexp{"handle": regexp.MustCompile(`\b(h-\w+)`)}
 
 // lingering is less than the time after which a run ends a program whose turn has ended.
 const lingering = 9 * time.Second
 
-// always has a fault meet each request.
+// always repeats a fault for every request.
 const always = math.MaxInt32
 
 // try runs the program three times: to its end, until it is stopped, and with a model that fails.
@@ -49,7 +49,7 @@ func (p *patient) try(ctx context.Context) error {
 	return nil
 }
 
-// work has the program do everything once. It reports whether the program works with its model.
+// work makes the program use everything once. It reports whether the program works with its model.
 func (p *patient) work(ctx context.Context) (bool, error) {
 	p.opts.Progress(p.report.Title, "at work")
 	t, err := p.newTrial()
@@ -131,7 +131,7 @@ func (p *patient) judgeTools(t *trial) {
 	}
 }
 
-// handedOver reports whether the model was told how to wait for a call.
+// handedOver reports whether an answer tells the model how to wait for a call.
 func handedOver(t *trial) bool {
 	for _, e := range t.requests {
 		if strings.HasSuffix(e.Call, "call-result") || strings.HasSuffix(e.Call, "call_result") {
@@ -141,7 +141,7 @@ func handedOver(t *trial) bool {
 	return false
 }
 
-// firstAnswer is what the program told its model of the first call.
+// firstAnswer is the result of the first call as the program passed it to its model.
 func (t *trial) firstAnswer() string {
 	for _, a := range t.answers() {
 		return fmt.Sprintf(": it answered %.200q", a.Text)
@@ -205,7 +205,7 @@ func (p *patient) stop(ctx context.Context) error {
 	t.script = &mockmodel.Script{End: t.last, Turns: []mockmodel.Turn{
 		{Say: t.last, Fault: &mockmodel.Fault{Times: always, Hang: 2 * p.opts.Timeout}},
 	}}
-	if p.passed(Tools) { // it is stopped in the middle of its work
+	if p.passed(Tools) { // stop the program in the middle of its work
 		t.script.Turns = append([]mockmodel.Turn{{Call: "trial_answer", With: map[string]any{"word": "w"}}}, t.script.Turns...)
 	}
 	stopping, cancel := context.WithCancel(ctx)

@@ -19,7 +19,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// State is what came of a check, or of all checks of a program.
+// State is the result of a check, or of all checks of a program.
 type State string
 
 // The states.
@@ -58,39 +58,40 @@ var titles = map[string]string{
 	Processes: "leaves no process",
 }
 
-// Title is what a program that passes a check does, for people; empty = there is no such check.
+// Title describes a check to people: it says what a program that passes does. It is empty for an
+// unknown check.
 func Title(check string) string { return titles[check] }
 
-// Finding is what came of one check.
+// Finding is the result of one check.
 type Finding struct {
 	Check  string `json:"check"` // one of [Checks]
 	State  State  `json:"state"`
-	Detail string `json:"detail,omitempty"` // what was seen; not sanitized
-	Remedy string `json:"remedy,omitempty"` // what to do about a failure
+	Detail string `json:"detail,omitempty"` // what the check saw; not sanitized
+	Remedy string `json:"remedy,omitempty"` // how the user can correct a failure
 }
 
-// Report is what came of all checks of one program.
+// Report is the result of all checks of one program.
 type Report struct {
-	Provider  string    `json:"provider"` // the name of its profile
+	Provider  string    `json:"provider"` // name of the program's profile
 	Title     string    `json:"title"`
-	State     State     `json:"state"` // failed = one of its checks has; skipped = it cannot be tried
+	State     State     `json:"state"` // failed = a check failed; skipped = the program cannot be tried
 	Path      string    `json:"path,omitempty"`
 	Version   string    `json:"version,omitempty"`
-	Isolation string    `json:"isolation,omitempty"` // in which it ran: bubblewrap, gvisor or none
+	Isolation string    `json:"isolation,omitempty"` // isolation of the program: bubblewrap, gvisor or none
 	Seconds   float64   `json:"seconds"`
 	Findings  []Finding `json:"findings"`
 }
 
-// Options say what is tried, and how.
+// Options are the options of [Check].
 type Options struct {
 	Providers []string // names of profiles; nil = all
 	Seer      string   // path of the seer program, which is the MCP server
 	// Isolation of the agents: auto (the default), bubblewrap, gvisor or none. Without isolation the
 	// programs have the network of this computer.
 	Isolation string
-	Timeout   time.Duration // of one run of a program; default 3 minutes. Each program is run three times
-	Grace     time.Duration // between asking a program to stop and killing it; default 10 seconds
-	// Progress receives the title of a program and the present trial; nil = nobody does.
+	Timeout   time.Duration // limit of one run; default 3 minutes. Check runs each program three times
+	Grace     time.Duration // time between asking a program to stop and killing it; default 10 seconds
+	// Progress receives the title of a program and the present trial; nil = not called.
 	Progress func(title, what string)
 }
 
@@ -114,8 +115,8 @@ func (o Options) withDefaults() Options {
 // [LookupEnv], so that no key of the user is used, and must confirm experiments (trust.All). The
 // runs stay on this computer, leave no folder behind, and are in no list of runs.
 //
-// The error is for what is not about a program: an unknown name (engine.KindNotFound), a sandbox
-// that does not start, a context that has ended. The reports so far are returned with it.
+// An error has a cause outside the programs: an unknown name (engine.KindNotFound), a sandbox that
+// does not start, a context that has ended. Check returns the reports so far with it.
 func Check(ctx context.Context, e *engine.Engine, o Options) ([]Report, error) {
 	o = o.withDefaults()
 	sources, err := e.Agents(&experiment.Experiment{Agent: &experiment.Agent{}})
@@ -156,15 +157,15 @@ func unknown(name string, known []string) error {
 	return fmt.Errorf("there is no agent %.100q; known are %s", name, strings.Join(known, ", "))
 }
 
-// patient is one program that is being tried.
+// patient is a program that Check tries.
 type patient struct {
 	engine  *engine.Engine
 	opts    Options
 	sources agent.Sources
 	report  Report
 	profile *profile.Profile
-	left    []string // processes that runs have left
-	// unwatched is why processes that are left cannot be found on this system; nil = they can.
+	left    []string // processes that outlived their runs
+	// unwatched is the reason why this system cannot find such processes; nil = it can.
 	unwatched error
 }
 
@@ -220,7 +221,7 @@ func (p *patient) add(check string, state State, detail, remedy string) {
 	p.report.Findings = append(p.report.Findings, Finding{Check: check, State: state, Detail: detail, Remedy: remedy})
 }
 
-// complete puts the findings in order, adds those that are missing, and sums them up.
+// complete sorts the findings, adds the missing ones, and sets the report's state.
 func (p *patient) complete() {
 	var all []Finding
 	for _, check := range Checks() {

@@ -7,11 +7,11 @@ import (
 	"github.com/seer-engine/seer/engine/paths"
 )
 
-// Key is the key for a language model that programs are tried with. It opens nothing.
+// Key is the key that [Check] gives to programs. No language model accepts it.
 const Key = "seer-doctor-made-up-key"
 
-// LookupEnv is next, such as [os.LookupEnv], but each variable in which a profile looks for a key
-// has the value [Key].
+// LookupEnv wraps next, such as [os.LookupEnv]: each variable that a profile names for a key has
+// the value [Key].
 func LookupEnv(next func(string) (string, bool)) func(string) (string, bool) {
 	keys := sync.OnceValue(func() map[string]bool { return keysOf(next) })
 	return func(name string) (string, bool) {

@@ -8,10 +8,10 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local/proc"
 )
 
-// dying is how long the kernel may take to end what was killed.
+// dying limits the wait until the kernel has ended a killed process.
 const dying = 5 * time.Second
 
-// leftBehind notes the processes that a run has left, and kills them.
+// leftBehind records the processes that have outlived a run, and kills them.
 func (p *patient) leftBehind(t *trial) {
 	var found []proc.Process
 	for until := time.Now().Add(dying); ; time.Sleep(20 * time.Millisecond) {
@@ -25,7 +25,7 @@ func (p *patient) leftBehind(t *trial) {
 	}
 }
 
-// leftovers are the processes that have a variable, NAME=VALUE, or work in a folder.
+// leftovers returns the processes that have a variable, NAME=VALUE, or work in a folder.
 func leftovers(mark, dir string) ([]proc.Process, error) {
 	marked, err := proc.Carriers(mark)
 	if err != nil {

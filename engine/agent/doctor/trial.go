@@ -31,46 +31,46 @@ const (
 	serverName = "doctor"
 	model      = "scripted"
 	count      = 2000 // numbers in a handle
-	handleSize = 1000 // bytes from which a result becomes a handle; count numbers are more
+	handleSize = 1000 // least bytes of a result that becomes a handle; count numbers have more
 	maxStderr  = 3    // lines
 )
 
 // trial is one run of a program.
 type trial struct {
 	patient *patient
-	folder  string // of the experiment
-	// made up for this run:
-	word   string // in the prompt
-	secret string // in the functions
-	last   string // word of the model
-	first  int    // number
+	folder  string // folder of the experiment
+	// random for this run:
+	word   string // word in the prompt
+	secret string // word in the functions
+	last   string // last word of the model
+	first  int    // first number
 	canary string
 	mark   string // variable of the agent's processes, NAME=VALUE
 
 	script *mockmodel.Script
-	stopAt int    // turn of the script at whose first request the program is stopped
-	stop   func() // stops it; nil = it is not stopped
+	stopAt int    // turn of the script at whose first request stop is called
+	stop   func() // stops the program; nil = not called
 
 	mu        sync.Mutex
-	stopped   time.Time            // when it was
+	stopped   time.Time            // time of the call of stop
 	exchanges []mockmodel.Exchange // grows while the model is served
 	said      strings.Builder
-	stderr    []string // its last lines
+	stderr    []string // last lines of its standard error
 	running   time.Time
-	heard     time.Time // when the last update came
+	heard     time.Time // time of the last update
 	ended     *event.AgentTurnEnded
 	endedAt   time.Time
 	confined  string // isolation
-	broken    string // what is wrong with the MCP server, behind what led there; empty = nothing
+	broken    string // fault of the MCP server, after its cause; empty = none
 
-	requests []mockmodel.Exchange // of the whole run
+	requests []mockmodel.Exchange // all requests of the run
 	result   run.Result
-	err      error // of the run, after the program has started
+	err      error // error of the run after the start of the program
 }
 
-// newTrial makes the folder of an experiment. The caller removes it.
+// newTrial creates the folder of an experiment. The caller removes it.
 func (p *patient) newTrial() (*trial, error) {
-	dir, err := p.engine.RunDirs().Agent() // a later one removes what a crash leaves
+	dir, err := p.engine.RunDirs().Agent() // after a crash, a later trial removes the folder
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +84,10 @@ func (p *patient) newTrial() (*trial, error) {
 
 func (t *trial) remove() { _ = t.patient.engine.RunDirs().RemoveAgent(t.folder) }
 
-// sum is what total makes of the numbers.
+// sum is the result of the function total for the numbers.
 func (t *trial) sum() string { return strconv.Itoa(count*t.first + count*(count-1)/2) }
 
-// run runs the program with its model. The error is for what is not about the program.
+// run runs the program with its model. An error has a cause outside the program.
 func (t *trial) run(ctx context.Context) error {
 	server := &http.Server{Handler: mockmodel.New(t.script, t), ReadHeaderTimeout: time.Minute}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -121,15 +121,15 @@ func (t *trial) run(ctx context.Context) error {
 	return nil
 }
 
-// write makes the files of the experiment, and returns the path of its own.
+// write writes the files of the experiment, and returns the path of the experiment file.
 func (t *trial) write(url string) (string, error) {
 	o := t.patient.opts
 	network := "none"
 	if o.Isolation == isolation.None {
-		network = "open" // there is nothing that could keep it off
+		network = "open" // without isolation, nothing can keep the program off the network
 	}
 	name, value, _ := strings.Cut(t.mark, "=")
-	text, err := json.Marshal(map[string]any{ // YAML, too
+	text, err := json.Marshal(map[string]any{ // JSON is valid YAML
 		"name":    "doctor",
 		"sandbox": map[string]any{"provider": "local", "timeout": "1h"},
 		"serve": []any{map[string]any{
@@ -178,7 +178,7 @@ func (t *trial) Write(line []byte) (int, error) {
 
 var _ io.Writer = (*trial)(nil)
 
-// event keeps what happens in the run.
+// event records an event of the run.
 func (t *trial) event(e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,7 +205,7 @@ func (t *trial) event(e event.Event) {
 	}
 }
 
-// answers are the results of calls that the program has handed to its model.
+// answers are the results of calls that the program has passed to its model.
 func (t *trial) answers() (all []mockmodel.Entry) {
 	for _, e := range t.requests {
 		for _, past := range e.Past {
@@ -227,7 +227,7 @@ func (t *trial) answered(text string) (mockmodel.Entry, bool) {
 	return mockmodel.Entry{}, false
 }
 
-// conclusion says how the run has ended, and what the program says of it.
+// conclusion describes the end of the run, with the program's own message.
 func (t *trial) conclusion() string {
 	text := fmt.Sprintf("it ended with exit code %d", t.result.ExitCode)
 	switch {
@@ -242,7 +242,7 @@ func (t *trial) conclusion() string {
 	return cut(text)
 }
 
-// printed is the end of what the program has printed to its standard error.
+// printed is the end of the program's standard error.
 func (t *trial) printed() string {
 	if len(t.stderr) == 0 {
 		return ""
@@ -258,7 +258,7 @@ func cut(text string) string {
 	return text
 }
 
-// cancelled reports whether the caller wants no more.
+// cancelled reports whether the caller has cancelled the check.
 func cancelled(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

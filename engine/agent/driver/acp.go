@@ -8,10 +8,11 @@ import (
 	"sync"
 )
 
-// version is the version of the Agent Client Protocol that is spoken.
+// version is the implemented version of the Agent Client Protocol.
 const version = 1
 
-// longestID is the longest ID of a request that is answered: an answer repeats it.
+// longestID is the limit for IDs of the agent's requests, because an answer repeats the ID. Requests
+// with a longer ID get no answer.
 const longestID = 1 << 10
 
 // Codes of JSON-RPC and of ACP.
@@ -37,10 +38,10 @@ type acp struct {
 	calls seen
 
 	mu        sync.Mutex              // for the fields below: cancel has a goroutine of its own
-	count     int64                   // of our requests
-	waiting   map[string]func(object) // by the ID of our request
+	count     int64                   // number of our requests
+	waiting   map[string]func(object) // handlers of answers, by the ID of our request
 	session   string
-	prompting bool // a prompt has been sent and not been answered
+	prompting bool // the prompt has no answer yet
 	cancelled bool
 }
 
@@ -77,7 +78,7 @@ func (p *acp) write(r request) bool {
 	return err == nil && p.in.write(append(text, '\n'))
 }
 
-// ask sends a request. then gets the whole answer.
+// ask sends a request. It calls then with the whole answer.
 func (p *acp) ask(method string, params any, then func(object)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +111,7 @@ func (p *acp) line(text []byte) {
 	}
 }
 
-// answered hands an answer to what waits for it. Others are passed on as unknown.
+// answered passes an answer to its handler. An answer without a handler becomes an unknown update.
 func (p *acp) answered(m object) {
 	key := fmt.Sprint(m["id"])
 	p.mu.Lock()
@@ -125,7 +126,7 @@ func (p *acp) answered(m object) {
 	}
 }
 
-// failed ends the run where an answer is an error.
+// failed ends the run if an answer is an error.
 func (p *acp) failed(m object, doing string) bool {
 	e := m.object("error")
 	if m["error"] == nil {
@@ -238,7 +239,8 @@ func (p *acp) prompted(m object) {
 	}
 }
 
-// sessionUpdate passes an update on as it is. A call that has not been announced is announced.
+// sessionUpdate sends an update unchanged, with one exception: the first update of a call that the
+// agent has not announced becomes a tool_call.
 func (p *acp) sessionUpdate(update object) {
 	kind := update.text("sessionUpdate")
 	if kind == "" {
@@ -258,7 +260,7 @@ func (p *acp) sessionUpdate(update object) {
 	p.pass(update)
 }
 
-// permission allows what the agent asks for: what it may do is limited by its confinement.
+// permission grants the agent's request, because the confinement limits the agent.
 func (p *acp) permission(id any, params object) {
 	call := params.object("toolCall")
 	if callID := call.text("toolCallId"); callID != "" && p.calls.add(callID) { // Gemini CLI asks first
@@ -283,7 +285,7 @@ func (p *acp) permission(id any, params object) {
 	p.unknown("session/request_permission", map[string]any{"toolCallId": call.text("toolCallId"), "outcome": outcome})
 }
 
-// allowed is the option that asks least often again; empty = none allows.
+// allowed returns the granting option with the fewest later requests; empty = no option grants.
 func allowed(options []object) string {
 	for _, kind := range []string{"allow_always", "allow_once"} {
 		for _, o := range options {

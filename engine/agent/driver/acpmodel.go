@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// chooseModel is the request that chooses a model of those that a new session offers; no method =
-// it has the model, or offers no choice. why is for a model that it does not offer.
+// chooseModel returns the request that chooses a model in a new session. An empty method means that
+// the session has the model already, or offers no choice. why is the error for a model that the
+// session does not offer.
 //
 // Agents offer models in two ways: as an option of the session, or, before that, as a list.
 func chooseModel(session object, model string) (method string, params map[string]any, why string) {
@@ -39,7 +40,7 @@ func chooseModel(session object, model string) (method string, params map[string
 	return "session/set_model", map[string]any{"modelId": found}, ""
 }
 
-// values are the values of a choice, also those in groups.
+// values returns the values of a choice, including those in groups.
 func values(options []object) []string {
 	var out []string
 	for _, o := range options {
@@ -53,7 +54,7 @@ func values(options []object) []string {
 	return out
 }
 
-// offered finds a model among IDs that may have a provider before it, as in seer/gpt-5.
+// offered finds a model among IDs, which may have a provider as prefix, as in seer/gpt-5.
 func offered(current, model string, ids []string) (id string, same bool, why string) {
 	is := func(id string) bool { return id == model || strings.HasSuffix(id, "/"+model) }
 	if is(current) {

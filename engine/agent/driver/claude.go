@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// claude reads the stream of Claude Code: an object a line, with the messages of Anthropic's API.
+// claude reads the stream of Claude Code: one object per line, with messages of Anthropic's API.
 type claude struct {
 	*speech
 	interrupted bool
-	failure     string // what the last message said of a failure
+	failure     string // failure in the last message
 }
 
 func (p *claude) begin(t Task) {
@@ -17,7 +17,8 @@ func (p *claude) begin(t Task) {
 	p.in.close()
 }
 
-// cancel: the prompt has been sent, and only a signal interrupts the turn.
+// cancel closes the program's input. The program has its prompt already, so only a signal interrupts
+// the turn.
 func (p *claude) cancel() { p.in.abandon() }
 
 func (p *claude) line(text []byte) {
@@ -43,7 +44,7 @@ func (p *claude) last(cancelled bool) *Outcome {
 	return missing(cancelled || p.interrupted, p.failure)
 }
 
-// system messages say what the program does; the first one has what it has found.
+// system handles messages about the program's state. The first one lists what the program has found.
 func (p *claude) system(m object) {
 	fields := map[string]any{}
 	for _, key := range []string{"model", "mcp_servers", "error", "error_status", "attempt", "retry_delay_ms"} {
@@ -97,7 +98,7 @@ func (p *claude) call(m, block object) {
 	p.child(m, "plan", map[string]any{"entries": entries})
 }
 
-// child sends an update; one of a sub-agent names the call that has started it.
+// child sends an update. An update of a sub-agent names the call that has started the sub-agent.
 func (p *claude) child(m object, kind string, fields map[string]any) {
 	if parent := m.text("parent_tool_use_id"); parent != "" {
 		fields["_meta"] = map[string]any{"parentToolCallId": parent}
@@ -132,7 +133,7 @@ func (p *claude) answer(m, block object) {
 	p.child(m, "tool_call_update", fields)
 }
 
-// claudeContent is the answer of a tool: a text, or blocks.
+// claudeContent converts the answer of a tool: a text, or blocks.
 func claudeContent(block object) []any {
 	if text := block.text("content"); text != "" {
 		return output(content(text))
@@ -167,7 +168,8 @@ func claudeKind(name string) string {
 	return "other"
 }
 
-// result is the end of a turn. A program whose sub-agents go on may end several; the last counts.
+// result handles the end of a turn. A program whose sub-agents continue may end several turns; the
+// last one counts.
 func (p *claude) result(m object) {
 	p.usage(m)
 	reason, why := EndTurn, ""
@@ -203,7 +205,7 @@ func claudeFailure(m object) string {
 	return m.text("subtype")
 }
 
-// usage: the tokens and the cost of a result are those of all turns up to it.
+// usage sends the tokens and the cost of a result, which include all turns up to it.
 func (p *claude) usage(m object) {
 	u := m.object("usage")
 	fields := map[string]any{"_meta": map[string]any{"usage": map[string]any{

@@ -14,7 +14,8 @@ func (p *codex) begin(t Task) {
 	p.in.close()
 }
 
-// cancel: the prompt has been sent, and only a signal interrupts the turn.
+// cancel closes the program's input. The program has its prompt already, so only a signal interrupts
+// the turn.
 func (p *codex) cancel() { p.in.abandon() }
 
 func (p *codex) last(cancelled bool) *Outcome { return missing(cancelled, p.failure) }
@@ -41,7 +42,7 @@ func (p *codex) line(text []byte) {
 		}
 		p.unknown(typ, map[string]any{"error": why})
 		p.end(Failed, why)
-	case "error": // also of a try that is repeated
+	case "error": // also for a try that Codex repeats
 		p.failure = m.text("message")
 		p.unknown(typ, map[string]any{"error": p.failure})
 	default:
@@ -65,7 +66,7 @@ func (p *codex) item(item object, typ string) {
 		p.call(item, "file change", "edit", map[string]any{"changes": item["changes"]})
 	case "web_search":
 		p.call(item, "web search", "search", map[string]any{"query": item["query"]})
-	case "error": // a warning: a turn that fails says turn.failed
+	case "error": // a warning: a failed turn has turn.failed
 		p.unknown("item/error", map[string]any{"error": item.text("message")})
 	default:
 		p.unknown("item/"+item.text("type"), nil)
@@ -105,7 +106,7 @@ func (p *codex) call(item object, title, kind string, input any) {
 	p.update("tool_call_update", fields)
 }
 
-// answer adds what the item says of the end of its call.
+// answer adds the item's data about the end of its call.
 func (p *codex) answer(item object, fields map[string]any) {
 	result := item.object("result")
 	var blocks []map[string]any
@@ -136,7 +137,7 @@ func codexStatus(status string) string {
 	case "declined":
 		return "failed"
 	case "":
-		return "completed" // items without a status are reported when they are over
+		return "completed" // Codex reports items without a status only at their end
 	}
 	return "in_progress"
 }

@@ -1,5 +1,5 @@
-// Package driver speaks with the program of an agent: it hands the prompt over, and turns what the
-// program prints into updates of the Agent Client Protocol (ACP), version 1.
+// Package driver communicates with the program of an agent. It passes the prompt, and converts the
+// program's output to updates of the Agent Client Protocol (ACP), version 1.
 package driver
 
 import (
@@ -19,30 +19,30 @@ const (
 	Lines  = "lines"  // lines of text
 )
 
-// Task is what an agent is to do.
+// Task is the task of an agent.
 type Task struct {
 	Prompt  string
-	Dir     string           // its working folder, as it sees it
-	Servers []profile.Server // MCP servers; only ACP takes them from here
-	// Model is chosen by ACP, if the agent offers it; empty = the program's own choice. Other
-	// programs take it from their arguments.
+	Dir     string           // working folder, as the agent sees it
+	Servers []profile.Server // MCP servers; only the driver ACP uses them
+	// Model is the model that the driver ACP chooses, if the agent offers it; empty = the program
+	// chooses. Other programs take the model from their arguments.
 	Model string
-	// Ended is called once, when the agent has ended its turn and its standard input is closed,
-	// but perhaps not its output. Some programs do not exit then (Gemini CLI 0.61, while MCP
-	// servers run): the caller ends the program after a while. Nil = not called.
+	// Ended is called once, when the agent has ended its turn and its standard input is closed.
+	// Its output may still be open. Some programs do not exit then (Gemini CLI 0.61, while MCP
+	// servers run), so the caller ends the program after a while. Nil = not called.
 	Ended func()
 }
 
 // Update is one step of an agent.
 type Update struct {
-	// Update is a session/update of ACP; its sessionUpdate names the kind. What has no such kind
-	// is {"sessionUpdate": "unknown", "type": …}, with the type that the program gives it. Fields
-	// that a program does not state are left out, also required ones such as size of usage_update.
-	// A usage_update may have _meta.usage {inputTokens, outputTokens, cachedReadTokens,
+	// Update is a session/update of ACP; its sessionUpdate names the kind. Output without such a
+	// kind is {"sessionUpdate": "unknown", "type": …}, with the program's own type. Fields that a
+	// program does not state are absent, even required ones such as size of usage_update. A
+	// usage_update may have _meta.usage {inputTokens, outputTokens, cachedReadTokens,
 	// cachedWriteTokens} of the turn. Numbers are json.Number.
 	Update map[string]any
-	// Native is the line that it comes from, at most 64 MiB, as UTF-8; empty = the line of the
-	// update before.
+	// Native is the program's line, at most 64 MiB, as UTF-8; empty = the line of the previous
+	// update.
 	Native string
 }
 
@@ -56,18 +56,20 @@ const (
 	Failed          = "error"
 )
 
-// Outcome says how an agent has ended, as its program states it. A program that ends without a
-// statement has the reason error, or cancelled where the context has ended.
+// Outcome is the end of an agent's work, as its program states it. For a program that ends without
+// a statement, the reason is error, or cancelled if the context has ended.
 type Outcome struct {
 	Reason string // end_turn, max_tokens, max_turn_requests, refusal, cancelled or error
-	Error  string // what the program says of its failure; not sanitized
+	Error  string // the program's own message about its failure; not sanitized
 }
 
-// Run speaks with a program until it closes its output. It closes stdin when nothing more is to be
-// sent; Close must end a Write in progress, as it does for pipes. When ctx ends, Run cancels the
-// turn (ACP) or closes stdin, and goes on reading until the output ends: the caller ends the
-// program. It calls send in one goroutine, in the order of the program's lines. The error is for
-// what the caller did wrong, such as an unknown kind; the outcome has what the program did wrong.
+// Run communicates with a program until the program closes its output. It closes stdin after its
+// last message; Close must end a Write in progress, as it does for pipes. It calls send in one
+// goroutine, in the order of the program's lines.
+//
+// When ctx ends, Run cancels the turn (ACP) or closes stdin. It reads on until the output ends, so
+// the caller must end the program. An error is a mistake of the caller, such as an unknown kind;
+// the outcome has the failures of the program.
 func Run(ctx context.Context, kind string, stdin io.WriteCloser, stdout io.Reader, t Task, send func(Update)) (Outcome, error) {
 	in := newInput(stdin)
 	defer in.stop()
@@ -102,22 +104,22 @@ func Run(ctx context.Context, kind string, stdin io.WriteCloser, stdout io.Reade
 	return *s.outcome, nil
 }
 
-// parser understands the output of one kind of program.
+// parser parses the output of one kind of program.
 type parser interface {
 	begin(t Task)
 	// cancel is called in a goroutine of its own, at any time after begin.
 	cancel()
 	line(text []byte)
-	// last is the outcome of an output that ended without one.
+	// last returns the outcome of a program whose output ended without one.
 	last(cancelled bool) *Outcome
 }
 
-// speech is what the parsers share: it sends updates and keeps the outcome.
+// speech is the common part of the parsers: it sends updates and keeps the outcome.
 type speech struct {
 	send    func(Update)
 	in      *input
 	ended   func()
-	native  string // of the line that is being read; empty once it has been sent
+	native  string // the present line; empty after its first update
 	outcome *Outcome
 }
 
@@ -133,7 +135,7 @@ func (s *speech) read(p parser, line line) {
 	}
 }
 
-// update sends an update. The first one of a line has the line.
+// update sends an update. Only the first update of a line includes the line.
 func (s *speech) update(kind string, fields map[string]any) {
 	fields["sessionUpdate"] = kind
 	s.pass(fields)
@@ -154,7 +156,7 @@ func (s *speech) unknown(typ string, fields map[string]any) {
 	s.update("unknown", fields)
 }
 
-// end keeps the first outcome, closes the program's input, and tells the caller.
+// end keeps the first outcome, closes the program's input, and calls Ended.
 func (s *speech) end(reason, why string) {
 	if s.outcome != nil {
 		return
@@ -166,7 +168,7 @@ func (s *speech) end(reason, why string) {
 	}
 }
 
-// missing is the outcome of a program that has ended without a statement.
+// missing returns the outcome of a program that has ended without a statement.
 func missing(cancelled bool, why string) *Outcome {
 	if cancelled {
 		return &Outcome{Reason: Cancelled}
@@ -177,10 +179,10 @@ func missing(cancelled bool, why string) *Outcome {
 	return &Outcome{Reason: Failed, Error: why}
 }
 
-// content is a block of text in ACP.
+// content returns a block of text in ACP.
 func content(text string) map[string]any { return map[string]any{"type": "text", "text": text} }
 
-// output is the content of a tool call in ACP.
+// output returns the content of a tool call in ACP.
 func output(blocks ...map[string]any) []any {
 	out := []any{}
 	for _, b := range blocks {

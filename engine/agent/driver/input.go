@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// queued bounds what waits for a program that does not read. A program that has that many answers
-// waiting gets no more.
+// queued limits the queue of a program that does not read. While the queue is full, further texts
+// are dropped.
 const queued = 4096
 
 // input writes to a program in a goroutine of its own, so that a program that prints before it
@@ -27,7 +27,7 @@ func newInput(w io.WriteCloser) *input {
 		defer in.closeNow()
 		for text := range in.queue {
 			if _, err := w.Write(text); err != nil {
-				return // the program has closed its input: what it prints says the rest
+				return // the program has closed its input; its output gives the reason
 			}
 		}
 	}()
@@ -49,7 +49,7 @@ func (in *input) write(text []byte) bool {
 	}
 }
 
-// close closes the program's input after what has been queued.
+// close closes the program's input after the queued texts.
 func (in *input) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -59,7 +59,7 @@ func (in *input) close() {
 	}
 }
 
-// abandon closes the program's input at once, with whatever is still queued.
+// abandon closes the program's input at once, and drops the queued texts.
 func (in *input) abandon() {
 	in.close()
 	in.closeNow()

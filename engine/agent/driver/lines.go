@@ -2,7 +2,7 @@ package driver
 
 import "strings"
 
-// lines is a program that reads its prompt and prints text.
+// lines is the parser of a program that reads its prompt and prints text.
 type lines struct{ *speech }
 
 func (p *lines) begin(t Task) {
@@ -16,7 +16,7 @@ func (p *lines) line(text []byte) {
 	p.update("agent_message_chunk", map[string]any{"content": content(strings.ToValidUTF8(string(text), "\uFFFD") + "\n")})
 }
 
-// last: such a program says nothing about its end; its exit code does.
+// last returns end_turn or cancelled: only the exit code of such a program states a failure.
 func (p *lines) last(cancelled bool) *Outcome {
 	if cancelled {
 		return &Outcome{Reason: Cancelled}

@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// longest is the number of bytes of a line that are kept.
+// longest is the limit of bytes that are kept of a line.
 const longest = 64 << 20
 
-// line is a line of output without its end. A cut one has only its first bytes.
+// line is a line of output without its end. A truncated line has only its first bytes.
 type line struct {
 	text  []byte
 	cut   bool
@@ -28,8 +28,8 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: longest}
 }
 
-// next is the next line, valid until the one after it; false at the end. An error of the reader is
-// an end.
+// next returns the next line, which is valid until the next call, or false at the end. An error of
+// the reader counts as the end.
 func (r *lineReader) next() (line, bool) {
 	if cap(r.buf) > 1<<20 {
 		r.buf = nil // one long line must not hold its memory for the rest of the run

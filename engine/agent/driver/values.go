@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// object is a JSON object of a program.
+// object is a JSON object in a program's output.
 type object map[string]any
 
 // parse reads a line that is one JSON object. Numbers stay as they are written.
@@ -46,7 +46,7 @@ func (o object) list(key string) []any {
 	return l
 }
 
-// objects are the objects of a list.
+// objects returns the objects in a list.
 func (o object) objects(key string) []object {
 	var out []object
 	for _, item := range o.list(key) {
@@ -57,14 +57,14 @@ func (o object) objects(key string) []object {
 	return out
 }
 
-// number is an integer; 0 = none.
+// number returns an integer; 0 = none.
 func (o object) number(key string) int64 {
 	n, _ := o[key].(json.Number)
 	i, _ := n.Int64()
 	return i
 }
 
-// first is the value of the first key that has one.
+// first returns the value of the first key that has one.
 func (o object) first(keys ...string) any {
 	for _, key := range keys {
 		if o[key] != nil {
@@ -74,10 +74,10 @@ func (o object) first(keys ...string) any {
 	return nil
 }
 
-// remembered bounds the memory of [seen] for programs that never use an ID again.
+// remembered limits the memory of [seen] for programs that never use an ID again.
 const remembered = 1 << 16
 
-// seen remembers IDs of tool calls by their hashes: a program chooses how long they are.
+// seen remembers IDs of tool calls by their hashes, because a program may use IDs of any length.
 type seen struct {
 	seed maphash.Seed
 	ids  map[uint64]bool

@@ -4,5 +4,5 @@ package inside
 
 import "syscall"
 
-// attributes are none: agents are confined on Linux only.
+// attributes are empty: Seer confines agents only on Linux.
 func attributes() *syscall.SysProcAttr { return nil }

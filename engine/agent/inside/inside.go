@@ -1,7 +1,7 @@
-// Package inside is the program at the edge of an agent's confinement, on its inner side. The
-// agent has no network; a port of its loopback leads to a Unix socket that the engine has put into
-// the confinement. The MCP servers of an agent run below this program as well, so that the engine
-// learns of one that does not come up, whether or not the agent's program says so.
+// Package inside is Seer's program inside an agent's confinement. The agent has no network, so the
+// program forwards a port of the confinement's loopback to a Unix socket of the engine. The agent's
+// MCP servers run below this program, too, so that the engine learns of a server that fails to
+// start, even if the agent's program does not report it.
 package inside
 
 import (
@@ -26,39 +26,40 @@ import (
 	"github.com/seer-engine/seer/engine/netproxy"
 )
 
-// Command is the first argument of a program that calls [Main] with those after it: the seer
-// program, when an engine starts it in an agent's confinement. It is no command for users.
+// Command is the first argument with which an engine starts the seer program in an agent's
+// confinement. The program then calls [Main] with the arguments after it. Users do not call it.
 const Command = "agent-inside"
 
-// Exit codes of [Main] beside those of the command. The last two are those of shells.
+// Exit codes of [Main], besides those of the command. The last two are the same as those of shells.
 const (
 	ExitFailed      = 70
 	ExitNotRunnable = 126
 	ExitNotFound    = 127
-	exitSignal      = 128 // and the number of the signal that has ended the command
+	exitSignal      = 128 // plus the number of the signal that has ended the command
 )
 
-// retryAccept is how long a listener waits for other connections to end when there are too many.
+// retryAccept is a listener's pause before it accepts again, if the process has too many
+// connections.
 const retryAccept = 10 * time.Millisecond
 
-// lingering is how long a child of a server that has ended may keep its outputs open.
+// lingering limits the time for which a child of an ended server may keep the outputs open.
 const lingering = 2 * time.Second
 
-// forward leads a port of loopback to a Unix socket.
+// forward is a port of loopback and the Unix socket that it leads to.
 type forward struct{ address, socket string }
 
-// Main runs a command until it ends, and forwards its connections meanwhile:
+// Main runs a command until it ends. It either forwards the command's connections meanwhile:
 //
 //	--forward 127.0.0.1:PORT=/path/to.sock … [--] COMMAND ARGUMENT…
 //
-// or tells a [Watcher] of the MCP server that the command is; see [ServerArgs]:
+// or reports to a [Watcher] on the command, which is an MCP server; see [ServerArgs]:
 //
 //	--server NAME --report /path/to.sock [--] COMMAND ARGUMENT…
 //
 // The command has the standard streams and the environment of this program, which reads none of
-// them, and gets its SIGINT, SIGTERM and SIGHUP. Main returns the exit code for this program: that
-// of the command, or 128 and the number of the signal that has ended it. It is 70 where Main could
-// not do its part, after a line to the standard error.
+// them. It gets this program's SIGINT, SIGTERM and SIGHUP. Main returns the exit code of the
+// command, or 128 plus the number of the signal that has ended it. If Main itself fails, it prints
+// a line to the standard error and returns 70.
 func Main(args []string) int {
 	j, err := parse(args)
 	if err == nil {
@@ -77,10 +78,10 @@ func Main(args []string) int {
 	return ExitFailed
 }
 
-// job is what the arguments ask for.
+// job is the content of the arguments.
 type job struct {
 	forwards       []forward
-	server, report string // an MCP server, and where it is reported; empty = the command is none
+	server, report string // name of the MCP server and socket of the reports; empty = no MCP server
 	command        []string
 }
 
@@ -108,7 +109,7 @@ func parse(args []string) (j job, err error) {
 	return j, nil
 }
 
-// startError says that the command does not start.
+// startError is the error of a command that does not start.
 type startError struct{ err error }
 
 func (e *startError) Error() string { return "the command cannot be started: " + e.err.Error() }
@@ -135,7 +136,7 @@ func (j job) run() (int, error) {
 
 // start runs the command to its end.
 func start(command []string, stdout, stderr io.Writer) (int, error) {
-	// The command ends when the thread that has started it does, so that one must stay.
+	// The command ends with the thread that has started it, so this thread must not end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	signals := make(chan os.Signal, 8)
@@ -143,7 +144,7 @@ func start(command []string, stdout, stderr io.Writer) (int, error) {
 	defer signal.Stop(signals)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdin, stdout, stderr, attributes()
-	cmd.WaitDelay = lingering // only where the outputs are not this program's own
+	cmd.WaitDelay = lingering // has no effect if the outputs are this program's own
 	if err := cmd.Start(); err != nil {
 		return 0, &startError{err}
 	}
@@ -179,7 +180,7 @@ func serve(ctx context.Context, l net.Listener, socket string, work *sync.WaitGr
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ECONNABORTED):
 			time.Sleep(retryAccept)
 			continue
-		case err != nil: // it is closed
+		case err != nil: // the listener is closed
 			return
 		}
 		work.Go(func() { connect(ctx, conn, socket) })

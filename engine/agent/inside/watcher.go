@@ -11,29 +11,30 @@ import (
 	"time"
 )
 
-// closing is how long reports may take that are on their way when a [Watcher] is closed.
+// closing limits the wait of [Watcher.Close] for reports in transit.
 const closing = time.Second
 
-// maxReport bounds a line of a report: it comes from inside the confinement.
+// maxReport limits the bytes of a line, because the confinement may send anything.
 const maxReport = 64 << 10
 
-// Watcher learns which MCP servers come up. It is the engine's side of [ServerArgs]. What it learns
-// is what the confinement says, in which the agent can say something else.
+// Watcher receives reports on the start of MCP servers. It is the engine's side of [ServerArgs]. The
+// reports come from inside the confinement, where the agent can forge them.
 type Watcher struct {
 	listener net.Listener
 	report   func(server, problem string)
 	work     sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting []string        // servers that have not been started
-	failed  map[string]bool // reported
+	waiting []string        // servers that have not started yet
+	failed  map[string]bool // by server: its failure has been reported
 	conns   map[net.Conn]bool
 	closed  bool
 }
 
-// Watch watches servers at a Unix socket until [Watcher.Close], which closes the listener. report
-// is called once for each server that does not answer initialize: it cannot be started, answers
-// with an error, or ends before it answers. It may be called in several goroutines at once.
+// Watch receives reports on servers at a Unix socket until [Watcher.Close], which closes the
+// listener. It calls report once for each server that fails: the server does not start, answers
+// initialize with an error, or ends before it answers. It may call report in several goroutines at
+// once.
 func Watch(l net.Listener, servers []string, report func(server, problem string)) *Watcher {
 	w := &Watcher{listener: l, report: report, waiting: slices.Clone(servers), failed: map[string]bool{}, conns: map[net.Conn]bool{}}
 	for _, name := range servers {
@@ -53,14 +54,14 @@ func Watch(l net.Listener, servers []string, report func(server, problem string)
 	return w
 }
 
-// NotStarted are the servers that nobody has started so far, in the order of [Watch].
+// NotStarted returns the servers that the agent has not started so far, in the order of [Watch].
 func (w *Watcher) NotStarted() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.waiting)
 }
 
-// Close ends the watching, once the reports of servers that have ended are in.
+// Close stops the Watcher. It waits at most a second for reports in transit.
 func (w *Watcher) Close() {
 	_ = w.listener.Close()
 	w.mu.Lock()
@@ -106,7 +107,7 @@ func (w *Watcher) listen(conn net.Conn) {
 	}
 }
 
-// read is the next message.
+// read reads the next message.
 func read(lines *bufio.Reader) (m message, err error) {
 	line, err := lines.ReadBytes('\n')
 	if err == nil {
@@ -115,7 +116,7 @@ func read(lines *bufio.Reader) (m message, err error) {
 	return m, err
 }
 
-// started notes a server, and reports whether it is one of those that are watched.
+// started records the start of a server, and reports whether the Watcher knows that server.
 func (w *Watcher) started(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +125,7 @@ func (w *Watcher) started(name string) bool {
 	return known
 }
 
-// fail reports the first failure of a server: agents start servers again and again.
+// fail reports only the first failure of a server, because agents start servers repeatedly.
 func (w *Watcher) fail(name, problem string) {
 	w.mu.Lock()
 	before := w.failed[name]

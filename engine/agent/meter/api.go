@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The interfaces, as [event.ModelRequest] names them.
+// The names of the interfaces, as in [event.ModelRequest].
 const (
 	anthropic = "anthropic"
 	responses = "responses"
@@ -15,7 +15,7 @@ const (
 	gemini    = "gemini"
 )
 
-// endings are the ends of the paths that cost something, with their interfaces, and whether the
+// endings are the ends of the paths of requests with a cost. Each has its interface, and whether the
 // answer can be a turn of a conversation.
 var endings = []struct {
 	path, api string
@@ -42,10 +42,10 @@ func isTurn(p string) bool {
 	return false
 }
 
-// free are the ends of the paths of questions that cost nothing.
+// free are the ends of the paths of requests without a cost.
 var free = []string{"/count_tokens", ":countTokens", "/responses/input_tokens"}
 
-// route says what a request is: metered ones have an api, and others are passed or refused.
+// route classifies a request. A metered request has an api. The proxy forwards or refuses others.
 func route(method, p string) (api string, passed bool) {
 	if !plainPath(p) {
 		return "", false
@@ -68,13 +68,13 @@ func route(method, p string) (api string, passed bool) {
 	return "", false
 }
 
-// plainPath reports whether every server understands a path as it stands: one that another server
-// shortens or decodes again could lead from a counted path to another one.
+// plainPath reports whether every server interprets a path in the same way. A server could shorten
+// or decode another path, so that a counted path leads to another one.
 func plainPath(p string) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p && !strings.ContainsAny(p, "%\\;")
 }
 
-// modelOfPath is the model that Gemini's paths name.
+// modelOfPath returns the model in a path of Gemini.
 func modelOfPath(p string) string {
 	name := path.Base(p)
 	name, _, found := strings.Cut(name, ":")
@@ -84,10 +84,10 @@ func modelOfPath(p string) string {
 	return name
 }
 
-// failure is an error of the proxy's own.
+// failure is one of the proxy's own errors.
 type failure struct {
 	status int
-	// kind of the error: for Anthropic, for OpenAI, for Gemini.
+	// Kinds of the error: for Anthropic, for OpenAI, for Gemini.
 	anthropic, openAI, gemini string
 }
 
@@ -101,8 +101,8 @@ var (
 	cancelled = failure{499, "api_error", "cancelled", "CANCELLED"} // the agent has gone
 )
 
-// send answers in the error format of an interface. Clients of Anthropic and OpenAI do not repeat
-// a request whose answer forbids it.
+// send answers in the error format of an interface. Except for an upstream that does not answer, a
+// header tells clients of Anthropic and OpenAI not to repeat the request.
 func (f failure) send(w http.ResponseWriter, api, message string) {
 	type object = map[string]any
 	var body object

@@ -17,17 +17,17 @@ import (
 type exchange struct {
 	proxy    *Proxy
 	api      string // "" = not counted
-	format   string // of the proxy's own errors
+	format   string // interface that determines the format of the proxy's own errors
 	begin    time.Time
 	path     string
-	question *question // nil = not read, for it is not counted
+	question *question // nil = not counted, so not read
 
-	status int // of the answer; 0 = none yet
+	status int // status of the answer; 0 = none yet
 	answer *answer
-	err    error // why there is no answer
+	err    error // reason of an absent answer
 }
 
-// meter has the body of a request read while it passes.
+// meter scans the body of a request while the transport reads it.
 func (x *exchange) meter(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	plain := r.Header.Get("Content-Encoding") == "" || r.Header.Get("Content-Encoding") == "identity"
@@ -45,7 +45,7 @@ func (x *exchange) meter(r *http.Request) *http.Request {
 	return r
 }
 
-// asked is the model that the request names, as far as it is known.
+// asked returns the model in the request, as far as the proxy has read it.
 func (x *exchange) asked() string {
 	if x.api == gemini {
 		return modelOfPath(x.path)
@@ -54,7 +54,7 @@ func (x *exchange) asked() string {
 	return model
 }
 
-// isLate reports whether the request is one for a turn after the last that the agent may have.
+// isLate reports whether the request is for a turn after the agent's last one.
 func (x *exchange) isLate() bool {
 	if !isTurn(x.path) || !x.proxy.ledger.nearLastTurn() {
 		return false
@@ -63,7 +63,7 @@ func (x *exchange) isLate() bool {
 	return x.proxy.ledger.outOfTurns(x.question.offersTools())
 }
 
-// answered takes the head of the answer.
+// answered handles the head of the answer.
 func (x *exchange) answered(res *http.Response) error {
 	secrets := x.proxy.secrets
 	for _, values := range res.Header {
@@ -89,7 +89,7 @@ func (x *exchange) answered(res *http.Response) error {
 	return nil
 }
 
-// failed answers where the upstream does not. The agent does not learn where the upstream is.
+// failed answers the request if the upstream does not. The answer does not name the upstream.
 func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x.err = err
 	if r.Context().Err() != nil {
@@ -105,7 +105,7 @@ func (x *exchange) finish(ctx context.Context) {
 	var u usage
 	switch _, asked, passed := x.question.seen(); {
 	case x.answer == nil && ctx.Err() != nil && passed:
-		u = usage{input: tokensOf(asked), estimated: true} // the model was already at work
+		u = usage{input: tokensOf(asked), estimated: true} // the model had started
 	case x.answer != nil:
 		x.answer.finish()
 		s := x.answer.stated
@@ -125,10 +125,10 @@ func (x *exchange) finish(ctx context.Context) {
 	x.proxy.ledger.add(r, u, x.asked())
 }
 
-// hidden are the texts that no report has.
+// hidden returns the texts that no report may contain.
 func (p *Proxy) hidden() []string { return append([]string{p.config.Token}, p.secrets...) }
 
-// problem says why the answer is not complete; "" = it is.
+// problem returns the reason why the answer is not complete or an error; "" = neither.
 func (x *exchange) problem(ctx context.Context) string {
 	switch {
 	case x.answer == nil && ctx.Err() != nil:
@@ -154,7 +154,7 @@ func (x *exchange) problem(ctx context.Context) string {
 	return "the agent took only a part of the answer"
 }
 
-// answer is the body of an answer on its way to the agent.
+// answer is the body of an answer. It hides secrets and counts the usage while the agent reads it.
 type answer struct {
 	from     io.ReadCloser
 	redactor redactor
@@ -195,7 +195,7 @@ func (a *answer) Close() error { return a.from.Close() }
 // complete reports whether the whole answer has been read.
 func (a *answer) complete() bool { return errors.Is(a.err, io.EOF) }
 
-// finish waits until everything that was read is counted.
+// finish waits until the usage of the whole read part is counted.
 func (a *answer) finish() {
 	if a.unzipped != nil {
 		_ = a.unzipped.to.Close()
@@ -203,8 +203,8 @@ func (a *answer) finish() {
 	}
 }
 
-// unzipper reads a compressed answer beside its way to the agent: some servers compress although
-// they were asked not to.
+// unzipper decompresses an answer for the count, while the agent gets it compressed. Some servers
+// compress although the request forbids it.
 type unzipper struct {
 	to   *io.PipeWriter
 	done chan struct{}
@@ -214,7 +214,7 @@ func (a *answer) unzip(scan *events, secrets []string) {
 	from, to := io.Pipe()
 	u := &unzipper{to: to, done: make(chan struct{})}
 	a.unzipped = u
-	a.observe = func(piece []byte) { _, _ = to.Write(piece) } // until the reader has given up
+	a.observe = func(piece []byte) { _, _ = to.Write(piece) } // fails after the reader has given up
 	go func() {
 		defer close(u.done)
 		defer from.Close()

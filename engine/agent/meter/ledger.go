@@ -7,21 +7,21 @@ import (
 	"github.com/seer-engine/seer/engine/event"
 )
 
-// Totals is what the requests of a proxy have used so far.
+// Totals is the usage of a proxy's requests so far.
 type Totals struct {
-	Requests                             int64 // that have been passed and counted
-	Refused                              int64 // because the budget was spent, or could not be held
+	Requests                             int64 // forwarded and counted requests
+	Refused                              int64 // requests refused because of the budget
 	Input, Output, CacheRead, CacheWrite int64 // tokens
 	Cost                                 float64
-	Budget                               float64 // of [Config]
-	// Spent says that no further request is passed. Those that were under way are finished and
-	// counted, so Cost may exceed Budget.
+	Budget                               float64 // see [Config]
+	// Spent means that the proxy refuses further requests. It completes and counts those in
+	// progress, so Cost may exceed Budget.
 	Spent bool
-	// Unpriced is a model of which a request was counted without its cost; "" = none.
+	// Unpriced is a model without a price. The cost of its requests is not in Cost; "" = none.
 	Unpriced string
 }
 
-// ledger sums up requests in the order of their ends.
+// ledger adds up requests in the order of their ends.
 type ledger struct {
 	prices *Prices
 	report func(event.ModelRequest)
@@ -31,11 +31,11 @@ type ledger struct {
 	totals    Totals
 
 	maxTurns int // 0 = no limit
-	tooled   int // answers to requests that offered tools
-	bare     int // answers to others, such as one for a title
+	tooled   int // answers to requests with tools
+	bare     int // answers to requests without tools, such as one for a title
 }
 
-// turn counts an answer of the model. tools says whether its request offered some.
+// turn counts an answer of the model. tools reports whether its request offered tools.
 func (l *ledger) turn(tools bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,13 +46,14 @@ func (l *ledger) turn(tools bool) {
 	}
 }
 
-// nearLastTurn reports whether [ledger.outOfTurns] has to be asked.
+// nearLastTurn reports whether [ledger.outOfTurns] is true for some requests, so that the caller has
+// to find out whether a request offers tools.
 func (l *ledger) nearLastTurn() bool {
 	return l.outOfTurns(true) || l.outOfTurns(false)
 }
 
-// outOfTurns reports whether the agent may have no more answers to such requests. Agents ask for
-// titles and summaries beside their conversation, without tools.
+// outOfTurns reports whether the agent has used all turns for requests with tools, or for requests
+// without them. Agents request titles and summaries besides their conversation, without tools.
 func (l *ledger) outOfTurns(tools bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +66,8 @@ func (l *ledger) outOfTurns(tools bool) bool {
 	return l.tooled == 0 && l.bare >= l.maxTurns
 }
 
-// admit decides whether a request for a model may be passed; model is "" where it is not known
-// yet. why is for the agent.
+// admit decides whether the proxy may forward a request for a model; model is "" if it is unknown
+// so far. why is the message for the agent.
 func (l *ledger) admit(model string) (refused *failure, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +93,8 @@ func (l *ledger) admit(model string) (refused *failure, why string) {
 	return refused, why
 }
 
-// add counts a request, completes and reports it. The price is that of r.Model, or else of asked,
-// the model that the request has named.
+// add counts a request, completes r and reports it. The price is that of r.Model, or else of asked,
+// the model in the request.
 func (l *ledger) add(r event.ModelRequest, u usage, asked string) {
 	l.reporting.Lock()
 	defer l.reporting.Unlock()
@@ -127,7 +128,7 @@ func (l *ledger) total() Totals {
 	return l.totals
 }
 
-// clipped is a text of a stranger, of a bounded length.
+// clipped shortens an untrusted text.
 func clipped(text string) string {
 	const most = 200
 	if len(text) > most {

@@ -20,21 +20,21 @@ import (
 //go:embed prices.yaml
 var embedded []byte
 
-// Price is what the tokens of a model cost, in USD for a million of them.
+// Price is the price of a model's tokens, in USD per million.
 type Price struct {
 	Input, Output float64
-	// CacheRead, CacheWrite and CacheWriteHour (of entries that stay for an hour) are those of
-	// input that a cache takes part in. Default: Input, Input and CacheWrite.
+	// CacheRead, CacheWrite and CacheWriteHour (for entries that stay for an hour) are the prices
+	// of input that the model's cache provides or stores. Default: Input, Input and CacheWrite.
 	CacheRead, CacheWrite, CacheWriteHour float64
-	// Long is the price of requests with more than LongAbove tokens of input, those of the cache
-	// among them; nil = the same.
+	// Long is the price of requests with more than LongAbove tokens of input, including those of
+	// the cache; nil = the same.
 	Long      *Price
 	LongAbove int64
 }
 
-// Prices are those of models, by patterns of their names.
+// Prices are the prices of models, by patterns of their names.
 type Prices struct {
-	files []priceFile // the last one counts most
+	files []priceFile // the last one has precedence
 }
 
 type priceFile struct {
@@ -48,9 +48,9 @@ var (
 	longKeys  = append([]string{"above"}, priceKeys...)
 )
 
-// ReadPrices reads Seer's own prices, and then those of files, YAML like Seer's own. A price of a
-// later file counts before all of earlier ones, and a file that does not exist has none. All
-// mistakes are reported at once, each with file:line.
+// ReadPrices reads Seer's own prices, and then files of the same YAML format. A later file has
+// precedence over all earlier ones. An absent file has no prices. The error has all mistakes, each
+// with file:line.
 func ReadPrices(files ...string) (*Prices, error) {
 	p := &Prices{}
 	errs := []error{p.read("prices.yaml", embedded)}
@@ -71,12 +71,12 @@ func ReadPrices(files ...string) (*Prices, error) {
 	return p, nil
 }
 
-// Date is the day of which the prices are that come with Seer: YYYY-MM-DD.
+// Date is the date of Seer's own prices: YYYY-MM-DD.
 func (p *Prices) Date() string { return p.files[0].date }
 
-// Find is the price of a model. In a file, the longest pattern that fits counts. The name also
-// fits from behind a "/" or a "." on, for gateways put names of their own before it; a "." is
-// the same as a "-", and letters may be capital.
+// Find returns the price of a model. In a file, the longest matching pattern counts. A pattern may
+// also match the part of the name after a "/" or a ".", because gateways add prefixes. A "." equals
+// a "-", and case does not matter.
 func (p *Prices) Find(model string) (Price, bool) {
 	names := []string{folded(model)}
 	for i, c := range model {
@@ -102,14 +102,14 @@ func folded(name string) string { return strings.ReplaceAll(strings.ToLower(name
 
 func fits(pattern string, names []string) bool {
 	for _, name := range names {
-		if ok, _ := path.Match(pattern, name); ok && name != "" { // patterns are checked when they are read
+		if ok, _ := path.Match(pattern, name); ok && name != "" { // reading has checked the patterns
 			return true
 		}
 	}
 	return false
 }
 
-// longer orders patterns: by characters that are no stars, and of as many by the alphabet.
+// longer orders patterns by their number of characters without stars, then alphabetically.
 func longer(a, b string) bool {
 	plain := func(s string) int { return len(s) - strings.Count(s, "*") }
 	if plain(a) != plain(b) {
@@ -118,7 +118,7 @@ func longer(a, b string) bool {
 	return a < b
 }
 
-// cost is that of a request, in USD.
+// cost returns the cost of a request in USD.
 func (p Price) cost(u usage) float64 {
 	if p.Long != nil && u.input+u.cacheRead+u.cacheWrite > p.LongAbove {
 		p = *p.Long
@@ -156,7 +156,7 @@ func (p *Prices) read(file string, data []byte) error {
 
 type reader struct{ yamldoc.Document }
 
-// prices reads those of models, in the order of the file.
+// prices reads the prices of models, in the order of the file.
 func (r *reader) prices(n *yaml.Node, into map[string]Price) {
 	fields := r.Fields(n, "prices", nil)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -187,7 +187,7 @@ func (r *reader) price(n *yaml.Node, what string) Price {
 	return p
 }
 
-// amounts reads what both the usual price and that of long requests have.
+// amounts reads the fields that the usual price and the price of long requests have in common.
 func (r *reader) amounts(n *yaml.Node, f map[string]*yaml.Node, what string) Price {
 	p := Price{Input: r.amount(f["input"], what+".input"), Output: r.amount(f["output"], what+".output")}
 	for _, key := range priceKeys[:2] {

@@ -20,43 +20,44 @@ import (
 	"github.com/seer-engine/seer/engine/event"
 )
 
-// Config says where requests go, with which key, and what they may cost.
+// Config is the configuration of a [Proxy].
 type Config struct {
 	// API is anthropic, responses, chat or gemini: the interface that the key belongs to. The
 	// path of a request names its interface.
 	API string
-	// Upstream is the base URL, such as https://api.anthropic.com. The path of a request is put
-	// behind its path; a version that both have, such as /v1, is there once.
+	// Upstream is the base URL, such as https://api.anthropic.com. The proxy appends the path of a
+	// request. If both have a version, such as /v1, it appears once.
 	Upstream string
-	Key      string // of the upstream; "" = none is sent
-	// Header has the key: "authorization" with "Bearer " before it, or any other as it is. ""
-	// = x-api-key for anthropic, x-goog-api-key for gemini, else authorization.
+	Key      string // key of the upstream; "" = the proxy sends none
+	// Header is the header with the key. In "authorization", "Bearer " precedes the key. "" =
+	// x-api-key for anthropic, x-goog-api-key for gemini, else authorization.
 	Header  string
-	Headers map[string]string // further ones for the upstream; they replace the agent's
-	// Token is what the agent presents in place of a key: in one of the headers that keys are in,
-	// or as ?key=.
+	Headers map[string]string // further headers for the upstream; they replace the agent's
+	// Token is the agent's replacement for the key. The agent sends it in one of the headers for
+	// keys, or as ?key=.
 	Token  string
 	Budget float64          // USD; 0 = no limit
 	Prices *Prices          // nil = Seer's own
 	Now    func() time.Time // nil = [time.Now]
-	// MaxTurns is the number of turns after which requests are refused; 0 = no limit. A turn is an
-	// answer to a request that offers the model tools. Where no request has offered any yet, each
-	// answer is a turn. Requests that are under way when the limit is reached are finished.
+	// MaxTurns is the number of turns after which the proxy refuses requests; 0 = no limit. A turn
+	// is an answer to a request that offers tools to the model. Until a request offers tools, each
+	// answer is a turn. The proxy completes the requests that are in progress at the limit.
 	MaxTurns int
-	// OutOfTurns is called once, when a request is refused because of MaxTurns; nil = it is not.
+	// OutOfTurns is called once, when the proxy refuses the first request because of MaxTurns; nil =
+	// not called.
 	OutOfTurns func()
-	// Report is called after each counted request, one after the other, in the order of their ends.
+	// Report is called after each counted request, in the order of their ends, never concurrently.
 	Report func(event.ModelRequest)
-	// Transport is the way to the upstream; nil = one of the proxy's own, which uses the HTTP proxy
-	// of the environment.
+	// Transport connects to the upstream; nil = a transport of the proxy's own, which uses the HTTP
+	// proxy of the environment.
 	Transport http.RoundTripper
 }
 
-// Proxy passes requests of an agent to its language model. It is an [http.Handler].
+// Proxy forwards requests of an agent to its language model. It is an [http.Handler].
 type Proxy struct {
 	config  Config
 	base    *url.URL
-	secrets []string // that nobody but the upstream may see
+	secrets []string // only the upstream may see them
 	token   [sha256.Size]byte
 	slots   chan struct{}
 	ledger  ledger
@@ -66,22 +67,22 @@ type Proxy struct {
 }
 
 const (
-	// maxParallel bounds the requests that are under way, and so what they can cost together when
-	// the budget is nearly spent. Others wait.
+	// maxParallel limits the concurrent requests, and so their total cost when the budget is nearly
+	// spent. Other requests wait.
 	maxParallel = 64
-	// maxPeek bounds how much of a request is read before it is passed, to learn its model.
+	// maxPeek limits the bytes that the proxy reads before it forwards a request, to find the model.
 	maxPeek = 256 << 10
-	// maxRefused bounds how much is taken of a request that is refused.
+	// maxRefused limits the bytes that the proxy reads of a refused request.
 	maxRefused = 128 << 20
 )
 
-// keyHeaders are those in which agents send keys.
+// keyHeaders are the headers in which agents send keys.
 var keyHeaders = []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key"}
 
 // secretHeader matches names of headers that have secrets.
 var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
 
-// New makes a proxy. All mistakes of the configuration are reported at once.
+// New returns a proxy. The error has all mistakes of the configuration.
 func New(c Config) (*Proxy, error) {
 	base, errs := checkUpstream(c.Upstream)
 	if fields[c.API] == nil {
@@ -129,7 +130,7 @@ func checkUpstream(text string) (*url.URL, []error) {
 	base, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, []error{errors.New("upstream: not a URL; write one as https://api.anthropic.com")} // err has the URL in it, and so perhaps a key
+		return nil, []error{errors.New("upstream: not a URL; write one as https://api.anthropic.com")} // err contains the URL, and so perhaps a key
 	case base.Scheme != "https" && base.Scheme != "http" || base.Host == "":
 		return nil, []error{errors.New("upstream: neither https://HOST nor http://HOST")}
 	case base.User != nil:
@@ -140,7 +141,7 @@ func checkUpstream(text string) (*url.URL, []error) {
 	return base, nil
 }
 
-// checkHeaders finds what HTTP does not allow. No error has a value in it.
+// checkHeaders finds headers that HTTP does not allow. No error contains a value.
 func checkHeaders(c Config) (errs []error) {
 	if c.Key != strings.TrimSpace(c.Key) || !httpguts.ValidHeaderFieldValue(c.Key) {
 		errs = append(errs, errors.New("key: spaces around it, or characters that no header may have; is it a whole file?"))
@@ -171,10 +172,10 @@ func secretsOf(c Config) (found []string) {
 	return found
 }
 
-// Total is what the requests that have ended have used.
+// Total returns the usage of all requests that have ended.
 func (p *Proxy) Total() Totals { return p.ledger.total() }
 
-// ServeHTTP passes a request to the upstream, or answers it with an error in the format of its
+// ServeHTTP forwards a request to the upstream, or answers it with an error in the format of its
 // interface.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	api, passed := route(r.Method, r.URL.Path)
@@ -218,15 +219,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reverse.ServeHTTP(w, r)
 }
 
-// refuse answers a request that is not passed. It takes the body, because many clients read no
-// answer before they have sent all of it.
+// refuse answers a request that the proxy does not forward. It reads the body first, because many
+// clients read no answer before they have sent the whole body.
 func refuse(w http.ResponseWriter, r *http.Request, f failure, api, message string) {
 	_, _ = io.CopyN(io.Discard, r.Body, maxRefused)
 	f.send(w, api, message)
 }
 
-// authorized reports whether the agent has presented its token. It takes equally long for all
-// wrong ones.
+// authorized reports whether the agent has presented its token. It takes the same time for all
+// wrong tokens.
 func (p *Proxy) authorized(r *http.Request) bool {
 	presented := []string{r.URL.Query().Get("key")}
 	for _, name := range keyHeaders {
@@ -244,7 +245,7 @@ func (p *Proxy) authorized(r *http.Request) bool {
 	return right == 1
 }
 
-// version is the segment that both a base URL and a path may have.
+// version matches the path segment that both a base URL and a path may have.
 var version = regexp.MustCompile(`^/v\d\w*$`)
 
 // rewrite directs a request to the upstream, with the key in place of the token.
@@ -263,7 +264,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	for _, name := range keyHeaders {
 		out.Header.Del(name)
 	}
-	// Usage is read from the answer, so it must not be compressed.
+	// The proxy reads the usage from the answer, so the answer must not be compressed.
 	out.Header.Set("Accept-Encoding", "identity")
 	out.Header.Del("Upgrade")
 	out.Header.Del("Connection")

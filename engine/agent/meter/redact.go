@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// shortestSecret is the length from which keys are hidden. Servers without keys are given short
-// ones such as "none", which are also words.
+// shortestSecret is the least length of a hidden key. Users give short keys such as "none" to
+// servers that need no key, and these are also words.
 const shortestSecret = 12
 
-// A redactor hides secrets in a text that comes in pieces: an upstream may repeat what it was
-// sent. The text keeps its length.
+// A redactor hides secrets in a text that arrives in pieces, because an upstream may repeat the
+// content of a request. The text keeps its length.
 type redactor struct {
 	secrets []string
-	carry   []byte // the end of the text, where a secret may have begun
+	carry   []byte // the end of the text, which may be the beginning of a secret
 }
 
-// write takes a piece, and returns what can be passed on.
+// write adds a piece, and returns the text that contains no incomplete secret.
 func (r *redactor) write(piece []byte) []byte {
 	if len(r.secrets) == 0 {
 		return piece
@@ -56,7 +56,7 @@ func hide(text []byte, secret string) {
 	}
 }
 
-// begun is the length of the beginning of the secret that ends the text.
+// begun returns the length of a beginning of the secret at the end of the text.
 func begun(text []byte, secret string) int {
 	for n := min(len(secret)-1, len(text)); n > 0; n-- {
 		if string(text[len(text)-n:]) == secret[:n] {
@@ -66,7 +66,7 @@ func begun(text []byte, secret string) int {
 	return 0
 }
 
-// redacted is a short text without secrets.
+// redacted hides the secrets in a short text.
 func redacted(text string, secrets []string) string {
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, strings.Repeat("*", len(secret)))

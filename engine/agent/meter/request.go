@@ -7,36 +7,36 @@ import (
 	"sync"
 )
 
-// wantUsage asks an interface of OpenAI to state the usage of a stream, which it otherwise does
-// not.
+// wantUsage requests the usage of a stream from an interface of OpenAI, which otherwise omits it.
 const wantUsage = `,"stream_options":{"include_usage":true}`
 
-// longestRun is the length from which characters without a space count as data, such as an image.
+// longestRun is the least number of characters without a space that count as data, such as an
+// image.
 const longestRun = 1024
 
-// A question is the body of a request on its way to the model. It is read while it passes. A
-// stream of Chat Completions asks for its usage in the end; edit says that it may be.
+// A question is the body of a request. It scans the body while the transport reads it. For a stream
+// of Chat Completions, it adds the request for usage at the end of the document, if edit is set.
 //
-// The length of what is passed does not depend on what is found: unless something is added, as
-// many spaces are, which JSON allows at its end.
+// With pad, the length of the body does not depend on the scan: if question adds no request for
+// usage, it adds as many spaces, which JSON allows at its end.
 type question struct {
 	from io.ReadCloser
-	edit bool // add what is missing
-	pad  bool // keep the length
+	edit bool // add wantUsage if it is missing
+	pad  bool // otherwise add as many spaces
 
-	buffer []byte // of the reader alone
+	buffer []byte // used only by the reader
 
-	mu      sync.Mutex // the transport may still read when the answer is there
+	mu      sync.Mutex // the transport may still read after the answer has begun
 	scan    *scanner
 	model   string
 	stream  bool
-	options bool // it has options of the stream of its own
-	tools   bool // it offers the model tools
+	options bool // the request has stream_options
+	tools   bool // the request offers tools to the model
 	asked   int64
 	run     int64  // characters since the last space
-	edited  bool   // the end of the document has passed
-	added   int    // bytes
-	pending []byte // read and not yet passed
+	edited  bool   // the end of the document has been read
+	added   int    // added bytes
+	pending []byte // read, but not yet returned by Read
 	err     error
 }
 
@@ -62,14 +62,14 @@ func (q *question) found(path, value string, _ int64) {
 	}
 }
 
-// peekModel reads until the model is known, at most limit bytes.
+// peekModel reads until it finds the model, or until it has read limit bytes.
 func (q *question) peekModel(limit int64) {
 	for q.err == nil && q.model == "" && q.scan.offset < limit {
 		q.fill()
 	}
 }
 
-// peekTools reads until it is known whether the request offers tools, at most limit bytes.
+// peekTools reads until it finds tools, or until it has read limit bytes.
 func (q *question) peekTools(limit int64) {
 	for q.err == nil && !q.tools && q.scan.offset < limit {
 		q.fill()
@@ -98,17 +98,17 @@ func (q *question) Read(p []byte) (int, error) {
 	return 0, q.err
 }
 
-// seen is the model that the request has named so far, the bytes of its text so far, and whether
-// all of it has been passed.
+// seen returns the model and the bytes of text that the scan has found so far, and whether the
+// transport has read the whole body.
 func (q *question) seen() (model string, asked int64, passed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.model, q.asked, q.err == io.EOF && len(q.pending) == 0
 }
 
-// fill reads a piece behind what is pending.
+// fill reads a piece and appends it to the pending bytes.
 func (q *question) fill() {
-	if q.buffer == nil || len(q.pending) > 0 { // which is a part of the last one
+	if q.buffer == nil || len(q.pending) > 0 { // the pending bytes are in the last buffer
 		q.buffer = make([]byte, bufferSize)
 	}
 	n, err := q.from.Read(q.buffer)
@@ -142,8 +142,8 @@ func (q *question) add(piece []byte) {
 	q.pending = append(q.pending, piece...)
 }
 
-// estimate counts the text of a request. An image in it is a long run of characters, and has few
-// tokens for its length: it counts no more than the beginning of the run.
+// estimate counts the text of a request. An image is a long run of characters with few tokens, so
+// only the beginning of a run counts.
 func (q *question) estimate(piece []byte) {
 	for _, c := range piece {
 		if c == ' ' || c == '"' || c == '\\' {

@@ -7,43 +7,43 @@ import (
 	"unicode/utf8"
 )
 
-// What a scanner remembers, so that a document of any size needs little memory.
+// Limits of a scanner's memory, which does not grow with the document.
 const (
-	maxDepth = 10_000 // of nested values, as encoding/json allows
-	maxKeys  = 6      // in the path of a value
+	maxDepth = 10_000 // nested values, as in encoding/json
+	maxKeys  = 6      // keys in the path of a value
 	maxText  = 512    // bytes of a key or a value
 )
 
-// A scanner finds the values of JSON documents that come in pieces. It checks no more than it
-// needs: of a text that is not JSON, it may find anything or nothing.
+// A scanner finds the values of JSON documents that arrive in pieces. It does not validate: in a
+// text that is not JSON, it may find anything or nothing.
 type scanner struct {
-	// found is called with each string, number and literal. The path has the keys of the objects
-	// around it, joined by ".", without anything for arrays; a path of more than maxKeys ends
-	// early, and found is not called. value is its text, unquoted, at most maxText bytes of it.
-	// size is the number of bytes in the document.
+	// found is called for each string, number and literal. path has the keys of the objects around
+	// it, joined by "."; arrays add nothing. found is not called for a path of more than maxKeys
+	// keys. value is the unquoted text, at most maxText bytes of it. size is the number of bytes in
+	// the document.
 	found func(path, value string, size int64)
 
 	stack []frame
 	path  []byte
 	want  byte
-	// text is the beginning of the string or literal at hand, as it is in the document.
+	// text is the beginning of the present string or literal, as it is in the document.
 	text    []byte
 	size    int64
 	escaped bool
 	isKey   bool
 
-	offset int64 // bytes so far
+	offset int64 // bytes read so far
 	end    int64 // offset of the } or ] that ends the first document; -1 = none yet
 }
 
-// frame is an object or array around the place that a scanner has reached.
+// frame is an object or array around the scanner's position.
 type frame struct {
 	object bool
 	path   int // length of the path to it
 	keys   int // in that path
 }
 
-// What a scanner expects next.
+// States of a scanner: the expected next token.
 const (
 	wantValue   byte = iota
 	wantKey          // or the end of the object
@@ -58,12 +58,12 @@ func newScanner(found func(path, value string, size int64)) *scanner {
 	return &scanner{found: found, end: -1}
 }
 
-// reset has the next byte begin a document.
+// reset makes the next byte the beginning of a document.
 func (s *scanner) reset() {
 	s.stack, s.path, s.want, s.text = s.stack[:0], s.path[:0], wantValue, s.text[:0]
 }
 
-// write takes the next piece.
+// write scans the next piece.
 func (s *scanner) write(p []byte) {
 	for len(p) > 0 {
 		n := 1
@@ -80,8 +80,8 @@ func (s *scanner) write(p []byte) {
 	}
 }
 
-// inString takes as much of a string as is plain, or one character of another kind, and returns
-// how much that was.
+// inString scans the plain beginning of a piece of a string, or one other character. It returns the
+// number of scanned bytes.
 func (s *scanner) inString(p []byte) int {
 	plain := len(p)
 	if i := bytes.IndexByte(p, '"'); i >= 0 {
@@ -184,7 +184,7 @@ func (s *scanner) shut(object bool) {
 	}
 }
 
-// ended says that a value is complete.
+// ended handles the end of a value.
 func (s *scanner) ended() {
 	s.want = wantNext
 	if len(s.stack) == 0 {
@@ -230,7 +230,7 @@ func (s *scanner) endString() {
 	s.path = append(s.path, text...)
 }
 
-// tell reports the value at hand.
+// tell reports the present value.
 func (s *scanner) tell(value string) {
 	keys := 0
 	if n := len(s.stack); n > 0 {
@@ -245,8 +245,8 @@ func (s *scanner) tell(value string) {
 	s.ended()
 }
 
-// unquoted is the text of a string as it stands between its quotes; where it is not whole or
-// wrong, as much as is right.
+// unquoted decodes a string without its quotes. Of an incomplete or invalid string, it returns the
+// valid beginning.
 func unquoted(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw)

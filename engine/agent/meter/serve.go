@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// stopLimit is how long an agent may take to read the rest of an answer when the proxy ends.
+// stopLimit limits the time in which an agent may read the rest of an answer when the proxy ends.
 const stopLimit = 2 * time.Second
 
-// Serve serves a proxy at a listener, a Unix socket or one of loopback, until ctx ends; then it
-// ends the requests that are under way. It closes the listener and returns when all requests are
-// counted and reported. The error is nil after ctx has ended.
+// Serve serves a proxy at a listener, a Unix socket or one of loopback. When ctx ends, it closes the
+// listener and ends the requests in progress. It returns after it has counted and reported all
+// requests. The error is nil after ctx has ended.
 func Serve(ctx context.Context, l net.Listener, p *Proxy) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -51,14 +51,15 @@ func Serve(ctx context.Context, l net.Listener, p *Proxy) error {
 	return err
 }
 
-// gate counts those who are in.
+// gate counts the requests in progress, and refuses new ones after close.
 type gate struct {
 	mu     sync.Mutex
 	closed bool
 	inside sync.WaitGroup
 }
 
-// enter reports whether the gate is open.
+// enter counts a request in, and reports whether the gate is open. Only then the caller must call
+// leave.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +71,7 @@ func (g *gate) enter() bool {
 
 func (g *gate) leave() { g.inside.Done() }
 
-// close lets nobody in any more, and waits for those who are in.
+// close refuses new requests, and waits for those in progress.
 func (g *gate) close() {
 	g.mu.Lock()
 	g.closed = true

@@ -2,16 +2,16 @@ package meter
 
 import "bytes"
 
-// events reads an answer that comes in pieces, whether it is one JSON document or a stream of
-// server-sent events with a document in each, and gives the documents to a scanner. What the
-// answer is, its first character says: servers state wrong content types.
+// events reads an answer in pieces, and passes its JSON documents to a scanner. An answer is one
+// document, or a stream of server-sent events with a document in each. The first character decides,
+// because servers state wrong content types.
 type events struct {
 	scan *scanner
-	kind byte // of the answer
-	line byte // what is read of a line
+	kind byte // kind of the answer
+	line byte // present part of a line
 	name []byte
 	cr   bool // the last character was a carriage return
-	data bool // the line at hand has data
+	data bool // the present line has data
 }
 
 // Kinds of answers.
@@ -21,14 +21,14 @@ const (
 	stream
 )
 
-// What is read of a line.
+// Parts of a line.
 const (
 	inName byte = iota
 	afterColon
 	inData
 )
 
-// longestName is that of the only field that counts.
+// longestName is the length of the only field name that counts.
 const longestName = len("data")
 
 func (e *events) write(p []byte) {
@@ -97,7 +97,7 @@ func (e *events) take(c byte) {
 	}
 }
 
-// endLine ends a line. An empty one ends an event.
+// endLine ends a line. An empty line ends an event.
 func (e *events) endLine() {
 	switch {
 	case e.line == inName && len(e.name) == 0:

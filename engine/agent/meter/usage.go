@@ -11,27 +11,27 @@ type figure int
 const (
 	fInput figure = iota
 	fOutput
-	fThoughts // beside fOutput
-	fTools    // of input, beside fInput
+	fThoughts // output, not included in fOutput
+	fTools    // input, not included in fInput
 	fCacheRead
 	fCacheWrite
-	fCacheWriteHour // among fCacheWrite
+	fCacheWriteHour // included in fCacheWrite
 	figures
 
-	fText    // no number: output of the model, of which the size counts
+	fText    // no number: output of the model, whose size counts
 	fModel   // no number: the model's name
-	fProblem // no number: why the answer is an error
-	fTotal   // of all tokens: where it is stated, so is the output, unless that is 0
+	fProblem // no number: the message of an error
+	fTotal   // all tokens; an answer with it also states the output, unless that is 0
 )
 
-// openAIFields are common to answers of OpenAI's interfaces.
+// openAIFields are the common fields of the answers of OpenAI's interfaces.
 func openAIFields(more map[string]figure) map[string]figure {
 	more["model"], more["error.message"] = fModel, fProblem
 	return more
 }
 
-// fields are the paths at which the answers of an interface say something. An answer of a stream
-// may have them in "message" or "response".
+// fields are the paths of the values in the answers of an interface. An answer of a stream may have
+// them in "message" or "response".
 var fields = map[string]map[string]figure{
 	anthropic: {
 		"model": fModel, "error.message": fProblem,
@@ -62,10 +62,10 @@ var fields = map[string]map[string]figure{
 	},
 }
 
-// most bounds a number of tokens, so that sums of what a broken server states do not overflow.
+// most limits a number of tokens, so that the sums do not overflow with a broken server.
 const most = 1 << 40
 
-// stated is what an answer has said so far.
+// stated are the values that an answer has stated so far.
 type stated struct {
 	fields map[string]figure
 
@@ -78,8 +78,8 @@ type stated struct {
 
 func newStated(api string) *stated { return &stated{fields: fields[api]} }
 
-// found takes a value of the answer. The output that the first event of Anthropic's streams states
-// is not the last word.
+// found handles a value of the answer. The output in the first event of Anthropic's streams is not
+// final.
 func (s *stated) found(path, value string, size int64) {
 	f, is := s.fields[path]
 	inner := false
@@ -109,8 +109,8 @@ func (s *stated) found(path, value string, size int64) {
 	}
 }
 
-// count takes a number. Those of a stream are cumulative, and some servers state zeros at its
-// beginning or end, so the largest counts.
+// count handles a number. The largest number counts: those of a stream are cumulative, and some
+// servers state zeros at its beginning or end.
 func (s *stated) count(f figure, value string) {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || n < 0 || n > most {
@@ -119,21 +119,21 @@ func (s *stated) count(f figure, value string) {
 	s.tokens[f], s.has[f] = max(s.tokens[f], int64(n)), true
 }
 
-// usage is what a request has used.
+// usage is the usage of a request, in tokens.
 type usage struct {
 	input, output, cacheRead, cacheWrite int64
-	cacheWriteHour                       int64 // among cacheWrite: kept for an hour
+	cacheWriteHour                       int64 // included in cacheWrite: entries that stay for an hour
 	estimated                            bool
 }
 
-// usage is that of an answer. asked are the bytes of the request.
+// usage computes the usage from an answer. asked is the number of bytes of the request's text.
 func (s *stated) usage(api string, asked int64) usage {
 	u := usage{
 		input: s.tokens[fInput] + s.tokens[fTools], output: s.tokens[fOutput] + s.tokens[fThoughts],
 		cacheRead: s.tokens[fCacheRead], cacheWrite: s.tokens[fCacheWrite],
 		cacheWriteHour: min(s.tokens[fCacheWriteHour], s.tokens[fCacheWrite]),
 	}
-	if api != anthropic { // their input has that of the cache in it
+	if api != anthropic { // their input includes the tokens of the cache
 		u.cacheRead = min(u.cacheRead, u.input)
 		u.input -= u.cacheRead
 	}
@@ -146,5 +146,5 @@ func (s *stated) usage(api string, asked int64) usage {
 	return u
 }
 
-// tokensOf estimates the tokens of a text: English has some four bytes in one.
+// tokensOf estimates the tokens of a text: English has about four bytes per token.
 func tokensOf(bytes int64) int64 { return (bytes + 3) / 4 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxRepeats bounds how often a call is made again for its until.
+// maxRepeats limits the repetitions of a call with Until.
 const maxRepeats = 200
 
-// conversation is what a request tells the model, whichever interface it came through.
+// conversation is the content of a request in any interface.
 type conversation struct {
 	model  string
 	stream bool
@@ -18,7 +18,8 @@ type conversation struct {
 	past   []Entry // oldest first
 }
 
-// tool is a tool as the agent names it. Some put those of a server into a namespace.
+// tool is a tool with the agent's name for it. Some agents put the tools of a server into a
+// namespace.
 type tool struct{ name, namespace string }
 
 // Entry is a text of the model that ended its turn, or the answer to a call of it.
@@ -27,7 +28,7 @@ type Entry struct {
 	Text string `json:"text"`
 }
 
-// answer is what the model says next.
+// answer is the model's next answer.
 type answer struct {
 	think, say string
 	call       *call
@@ -73,8 +74,8 @@ func (s *Script) play(c conversation) answer {
 	return a
 }
 
-// playable are the indexes of the turns that this agent can go through. There are none if it has
-// no tool of the script.
+// playable returns the indexes of the turns that this agent can play. It returns none for an agent
+// without a tool of the script.
 func (s *Script) playable(tools []tool) []int {
 	var turns []int
 	has, calls := false, false
@@ -91,27 +92,27 @@ func (s *Script) playable(tools []tool) []int {
 	return turns
 }
 
-// progress goes through the past of a conversation along the script.
+// progress follows the past of a conversation in the script.
 type progress struct {
 	script  *Script
 	turns   []int
 	at      int // in turns
 	calls   int
 	repeats int
-	next    *followUp // what the last answer asks to be called; nil = nothing
+	next    *followUp // call that the last answer requests; nil = none
 	taken   map[string]string
 }
 
-// followUp is the call by which the answer of a call that goes on is waited for.
+// followUp is the call that waits for the answer of a call in progress.
 type followUp struct {
 	tool      string
 	arguments map[string]any
 }
 
-// pending is how the MCP servers of Seer say that a call goes on.
+// pending matches the answer with which Seer's MCP servers report a call in progress.
 var pending = regexp.MustCompile(`(call-result) with \{\W*call\W*: \W*([A-Za-z0-9_.-]*[A-Za-z0-9])`)
 
-// see takes an entry into account.
+// see advances the progress by an entry.
 func (p *progress) see(e Entry) {
 	if p.at >= len(p.turns) {
 		return
@@ -146,10 +147,10 @@ func (p *progress) see(e Entry) {
 // reference is ${NAME} in a text; $${NAME} is none.
 var reference = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// repeat is the reference to how often a call has been made for its turn, this time included.
+// repeat is the reference to the number of calls of a turn, including the present one.
 const repeat = "repeat"
 
-// fill puts what was taken into the texts of arguments.
+// fill replaces the references in arguments by the taken texts.
 func (p *progress) fill(with map[string]any) map[string]any {
 	out, _ := p.filled(with).(map[string]any)
 	if out == nil {
@@ -158,7 +159,7 @@ func (p *progress) fill(with map[string]any) map[string]any {
 	return out
 }
 
-// text puts what was taken into a text.
+// text replaces the references in a text by the taken texts.
 func (p *progress) text(text string) string { return reference.ReplaceAllStringFunc(text, p.referred) }
 
 func (p *progress) filled(value any) any {
@@ -195,7 +196,7 @@ func (p *progress) referred(text string) string {
 	return p.taken[name]
 }
 
-// references are the names in the texts of a value that a turn has to take.
+// references returns the names to which the strings of a value refer.
 func references(value any) (found []string) {
 	text, _ := json.Marshal(value) // what cannot be marshalled is refused before
 	for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
@@ -206,8 +207,8 @@ func references(value any) (found []string) {
 	return found
 }
 
-// find is the tool of that name among those of an agent, which may have put the name of its
-// server before it. Of several, the shortest is meant.
+// find returns the tool of a name among an agent's tools. The agent's name may have the server's
+// name as prefix. Of several matches, find returns the shortest.
 func find(tools []tool, name string) (tool, bool) {
 	if name == "" {
 		return tool{}, false
@@ -232,7 +233,8 @@ func find(tools []tool, name string) (tool, bool) {
 	return best, ok
 }
 
-// folded has one character for those by which agents separate and replace.
+// folded replaces the characters with which agents separate names, and their replacements, by a
+// single one.
 func folded(name string) string {
 	return strings.Trim(separators.ReplaceAllString(name, "_"), "_")
 }

@@ -14,32 +14,32 @@ import (
 	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
-// Script is what the model says and calls.
+// Script is the sequence of the model's texts and calls.
 type Script struct {
 	Turns []Turn
-	// End is what the model says when the script is over, and to requests that offer none of
-	// its tools, such as one for a title. Default "finished".
+	// End is the model's text after the end of the script, and its answer to requests that offer
+	// none of the script's tools, such as one for a title. Default "finished".
 	End string
 }
 
 // Turn is one answer of the model: a text, or the call of a tool, with a text before it.
 type Turn struct {
-	Think string // a thought before everything else, where the interface has thoughts
+	Think string // a thought before everything else, if the interface has thoughts
 	Say   string
-	// Call is the tool: NAME, or SERVER/NAME where tools of several MCP servers have that name.
-	// The names that agents give to tools, such as mcp__SERVER__NAME, are understood.
-	// Empty = the model ends its turn with Say.
+	// Call is the tool: NAME, or SERVER/NAME if tools of several MCP servers have that name. It
+	// also matches the names that agents give to tools, such as mcp__SERVER__NAME. Empty = the
+	// model ends its turn with Say.
 	Call string
-	// With is the arguments: JSON values. ${NAME} in a text is what an earlier turn has taken, and
-	// ${repeat} how often the call has been made for this turn, this time included: a number where
-	// it is the whole text. $${NAME} is ${NAME} as it stands.
+	// With are the arguments: JSON values. ${NAME} in a string is a text that an earlier turn has
+	// taken. ${repeat} counts the calls of this turn, including the present one; it is a number if
+	// it is the whole string. $${NAME} is a literal ${NAME}.
 	With map[string]any
 	// Optional skips the turn for agents that do not have the tool.
 	Optional bool
-	// Until is what the answer of the call must contain. The call is made again until it does,
-	// 200 times at most. Nil = any answer.
+	// Until is an expression that the answer of the call must match. The model repeats the call
+	// until it does, at most 200 times. Nil = any answer.
 	Until *regexp.Regexp
-	// Take keeps parts of the answer by name: what the first group of the expression matches.
+	// Take keeps parts of the answer by name: the match of the expression's first group.
 	Take  map[string]*regexp.Regexp
 	Usage Usage
 	Fault *Fault
@@ -50,9 +50,9 @@ type Usage struct {
 	Input, Output, CacheRead, CacheWrite int
 }
 
-// Fault is what goes wrong with the first requests for a turn.
+// Fault is a failure of the first requests for a turn.
 type Fault struct {
-	Times  int           // how many requests; default 1
+	Times  int           // number of requests; default 1
 	Status int           // HTTP status to answer with, such as 429 or 500; 0 = none
 	Hang   time.Duration // wait before the answer
 	Cut    bool          // close the connection in the middle of the answer
@@ -66,7 +66,7 @@ var (
 )
 
 // Load reads a script: a YAML file with the fields of [Script] and [Turn] in lower case, such as
-// cache_read. All mistakes are reported at once, each with file:line.
+// cache_read. The error has all mistakes, each with file:line.
 func Load(path string) (*Script, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func Load(path string) (*Script, error) {
 	return Parse(path, data)
 }
 
-// Parse is [Load] for a text that has been read from file.
+// Parse is [Load] for the content of file.
 func Parse(file string, data []byte) (*Script, error) {
 	r := &reader{Document: yamldoc.Document{File: file}}
 	s := &Script{End: "finished"}
@@ -109,7 +109,7 @@ func Parse(file string, data []byte) (*Script, error) {
 // reader reads the parts of a script.
 type reader struct {
 	yamldoc.Document
-	taken []string // names that the turns so far take
+	taken []string // names in Take of the turns so far
 }
 
 func (r *reader) turn(n *yaml.Node, what string) Turn {
@@ -144,7 +144,7 @@ func (r *reader) turn(n *yaml.Node, what string) Turn {
 	return t
 }
 
-// arguments are JSON, so that each interface can carry them.
+// arguments must be JSON, so that each interface can transport them.
 func (r *reader) arguments(n *yaml.Node, what string) map[string]any {
 	if n.Kind != yaml.MappingNode {
 		r.At(n.Line, "%s: not a mapping of arguments to values", what)
@@ -162,7 +162,7 @@ func (r *reader) arguments(n *yaml.Node, what string) map[string]any {
 	return out
 }
 
-// refers checks that what a value refers to has been taken by an earlier turn.
+// refers checks that an earlier turn takes each name to which a value refers.
 func (r *reader) refers(n *yaml.Node, value any, what string) {
 	for _, name := range references(value) {
 		if !slices.Contains(r.taken, name) {

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// maxRequest bounds a request: a conversation with its images.
+// maxRequest limits the bytes of a request: a conversation with its images.
 const maxRequest = 64 << 20
 
-// Server answers the requests of agents by a script. It is an [http.Handler]. Keys are neither
-// checked nor written down.
+// Server answers the requests of agents by a script. It is an [http.Handler]. It neither checks nor
+// logs keys.
 type Server struct {
 	script *Script
 	log    io.Writer
 
 	mu     sync.Mutex
-	failed map[int]int // requests that have failed, by turn
+	failed map[int]int // number of failed requests, by turn
 	logErr error
 }
 
-// Exchange is a line of the log: a request and what the model made of it.
+// Exchange is a line of the log: a request and the model's answer.
 type Exchange struct {
 	Time  time.Time `json:"time"`
 	API   string    `json:"api"`  // anthropic, responses, chat or gemini
 	Turn  int       `json:"turn"` // index in the script; -1 = none of them
-	Past  []Entry   `json:"past"` // answers to calls, and what the model has said to end its turns
+	Past  []Entry   `json:"past"` // answers to calls, and the texts with which the model ended its turns
 	Say   string    `json:"say,omitempty"`
 	Call  string    `json:"call,omitempty"` // as the agent names the tool
 	With  object    `json:"with,omitempty"`
@@ -38,13 +38,13 @@ type Exchange struct {
 	Request json.RawMessage `json:"request"`
 }
 
-// New makes a server. It writes an [Exchange] as a line of JSON to log for each request that
-// wants an answer; nil = it does not.
+// New returns a server. For each request for an answer of the model, it writes an [Exchange] as a
+// line of JSON to log; nil = no log.
 func New(script *Script, log io.Writer) *Server {
 	return &Server{script: script, log: log, failed: map[int]int{}}
 }
 
-// ServeHTTP answers a request by the interface that its path belongs to.
+// ServeHTTP answers a request in the interface of its path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if r.Method != http.MethodPost {
@@ -100,7 +100,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, a *api, body obj
 	}
 }
 
-// faultOf is what goes wrong with this request; nil = nothing.
+// faultOf returns the fault for this request; nil = none.
 func (s *Server) faultOf(next answer) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,14 +133,14 @@ func (s *Server) note(a *api, c conversation, next answer, fault *Fault, raw []b
 	}
 }
 
-// Err is the first error of writing the log.
+// Err returns the first error of writing the log.
 func (s *Server) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logErr
 }
 
-// String says what goes wrong.
+// String describes the fault.
 func (f *Fault) String() string {
 	var parts []string
 	if f.Hang > 0 {
@@ -162,7 +162,7 @@ func send(w http.ResponseWriter, status int, body object) {
 	_, _ = w.Write(data) // an agent that has gone misses nothing
 }
 
-// sendEvents writes an event stream, and cuts it in the middle if it is to.
+// sendEvents writes an event stream, and ends it in the middle if cut is set.
 func sendEvents(w http.ResponseWriter, events []event, cut bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")

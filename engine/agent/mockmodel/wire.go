@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// object is a JSON object of one of the interfaces.
+// object is a JSON object in one of the interfaces.
 type object = map[string]any
 
-// event is one of an event stream.
+// event is an event of an event stream.
 type event struct {
 	name string // empty = none
-	data any    // a string is written as it is
+	data any    // a string is written unchanged
 }
 
-// api is one of the interfaces: how it tells a conversation, and how it is answered.
+// api is one of the interfaces: it reads a conversation from a request, and formats the answer.
 type api struct {
 	name   string
 	read   func(body object) conversation
 	whole  func(c conversation, a answer) object
 	stream func(c conversation, a answer) []event
-	// failure is the body of an error.
+	// failure returns the body of an error.
 	failure func(status int, message string) object
 }
 
-// apiOf chooses the interface by the path of a request.
+// apiOf returns the interface for the path of a request.
 func apiOf(path string) *api {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
@@ -40,7 +40,7 @@ func apiOf(path string) *api {
 	return nil
 }
 
-// list is a field that is a list of objects; anything else in it is left out.
+// list returns the objects in a field that is a list. It omits other values.
 func list(o object, key string) (out []object) {
 	items, _ := o[key].([]any)
 	for _, item := range items {
@@ -56,8 +56,8 @@ func text(o object, key string) string {
 	return s
 }
 
-// plain is the text of a content: a string, or parts of which those without a text are named by
-// their type.
+// plain returns the text of a content: a string, or a list of parts. A part without a text appears
+// as its type.
 func plain(content any) string {
 	switch v := content.(type) {
 	case string:
@@ -77,15 +77,15 @@ func plain(content any) string {
 	return ""
 }
 
-// encoded is the JSON of arguments.
+// encoded returns the JSON of arguments.
 func (c *call) encoded() string {
-	data, _ := json.Marshal(c.arguments) // what cannot be marshalled is refused before
+	data, _ := json.Marshal(c.arguments) // cannot fail: the script is checked before
 	return string(data)
 }
 
 func (c *call) id(prefix string) string { return fmt.Sprintf("%s_%d", prefix, c.number) }
 
-// pieces divides a text as models do, into words with the spaces before them.
+// pieces splits a text as models do, into words with the spaces before them.
 func pieces(text string) []string {
 	var out []string
 	for len(text) > 0 {

@@ -35,7 +35,7 @@ var (
 )
 
 // Load finds the profile of a name: NAME.yaml in one of dirs, the first wins, else Seer's own.
-// The mistakes of a file are one yamldoc.Errors.
+// The error with all mistakes of a file is a yamldoc.Errors.
 func Load(name string, dirs ...string) (*Profile, error) {
 	if !namePattern.MatchString(name) {
 		return nil, sdk.Errorf(sdk.Invalid, "the agent %.100q has no name of a profile; use lower-case letters, digits, - and _", name)
@@ -87,16 +87,16 @@ func Names(dirs ...string) []string {
 			}
 		}
 	}
-	entries, _ := own.ReadDir("profiles") // it is in the program
+	entries, _ := own.ReadDir("profiles") // cannot fail: the folder is embedded
 	add(entries)
 	for _, dir := range dirs {
-		entries, _ := os.ReadDir(dir) // a folder that is not there has no profiles
+		entries, _ := os.ReadDir(dir) // an absent folder has no profiles
 		add(entries)
 	}
 	return sortedKeys(seen)
 }
 
-// Parse reads a profile. file is what mistakes name.
+// Parse reads a profile. Mistakes name file.
 func Parse(name, file string, data []byte) (*Profile, error) {
 	r := &reader{Document: yamldoc.Document{File: file}}
 	_, root := r.Root(data)
@@ -204,7 +204,7 @@ func (r *reader) mapping(n *yaml.Node, what string) []*tmpl {
 	return out
 }
 
-// template parses a text, and tries it, so that what it names wrongly is found when it is loaded.
+// template parses a text and executes it once, so that loading finds unknown names.
 func (r *reader) template(n *yaml.Node, what, key string) *tmpl {
 	t := &tmpl{what: what, key: key, file: r.File, line: n.Line, block: n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0}
 	err := t.parse(r.Text(n, what))

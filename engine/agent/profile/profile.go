@@ -1,5 +1,5 @@
-// Package profile reads how agents are started: a data file for each, of Seer or of the user.
-// docs/agent-profiles.md has the format.
+// Package profile reads the profiles of agents. A profile is a data file, of Seer or of the user,
+// that defines how Seer starts an agent. docs/agent-profiles.md has the format.
 package profile
 
 import (
@@ -14,28 +14,28 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Profile says how an agent is started and spoken to.
+// Profile defines how Seer starts an agent and communicates with it.
 type Profile struct {
-	Name          string   // of its file
-	Title         string   // for people: Claude Code
+	Name          string   // name of its file, without .yaml
+	Title         string   // display name, such as Claude Code
 	Program       string   // name or absolute path of the program
-	Install       string   // a sentence that says how to get the program
-	Minimum       string   // oldest version that works; empty = any
-	VersionArgs   []string // have the program print its version, where no package says it
+	Install       string   // a sentence on how to install the program
+	Minimum       string   // oldest supported version; empty = any
+	VersionArgs   []string // arguments that print the version; not used for npm packages
 	Driver        string   // claude, codex, acp or lines; see package driver
-	API           string   // of the model: anthropic, responses, chat or gemini; empty = it has none that Seer measures
+	API           string   // interface of the model: anthropic, responses, chat or gemini; empty = Seer measures nothing
 	Upstream      string   // base URL of the model's API; empty = the user must name one
 	Keys          []string // variables of the user's environment that may have the key, in order
-	Header        string   // that carries the key; empty = by API
-	ModelRequired bool     // the program has no model of its own choice
-	File          string   // where it was read; empty = it is Seer's own
+	Header        string   // header with the key; empty = the default of API
+	ModelRequired bool     // the experiment must name a model
+	File          string   // path of the file; empty = Seer's own profile
 
 	args  []*tmpl
 	env   []*tmpl
 	files []*tmpl
 }
 
-// Server is an MCP server that an agent gets, by standard input and output.
+// Server is an MCP server that an agent uses over standard input and output.
 type Server struct {
 	Name    string
 	Command string // absolute path
@@ -43,9 +43,9 @@ type Server struct {
 	Env     map[string]string
 }
 
-// Data is what the templates of a profile see.
+// Data are the values for the templates of a profile.
 type Data struct {
-	Model      string // empty = the program's own choice
+	Model      string // empty = the program chooses
 	ModelURL   string // base URL of the model's API for the agent, without a slash at its end
 	Upstream   string // base URL behind ModelURL
 	Token      string // the key that the agent presents to ModelURL
@@ -56,18 +56,18 @@ type Data struct {
 	Workspace  string   // the agent's working folder
 	Home       string   // its private home
 	MaxTurns   int      // 0 = no limit
-	Tools      []string // tools of its own that it may use; nil = all
-	AsRoot     bool     // it runs as user 0
+	Tools      []string // built-in tools that the program may use; nil = all
+	AsRoot     bool     // the agent runs as user 0
 }
 
 // Rendered is a profile with its values.
 type Rendered struct {
-	Args  []string          // after the program
-	Env   map[string]string // values that are empty are left out
+	Args  []string          // arguments after the program, without empty ones
+	Env   map[string]string // variables, without empty ones
 	Files map[string]string // path below the home, with slashes → content
 }
 
-// Render fills the templates in. It does not change data. The error names the profile's line.
+// Render fills in the templates. It does not change data. The error names the profile's line.
 func (p *Profile) Render(data Data) (Rendered, error) {
 	if p.ModelRequired && data.Model == "" {
 		return Rendered{}, sdk.Errorf(sdk.Invalid, "%s has no model of its own choice; name one in agent.model", p.Title)
@@ -101,8 +101,8 @@ func (p *Profile) Render(data Data) (Rendered, error) {
 	return out, nil
 }
 
-// Uses reports whether a template has the field of [Data], such as MaxTurns. What no template
-// has, the agent cannot be told.
+// Uses reports whether a template uses the field of [Data], such as MaxTurns. Otherwise the agent
+// cannot receive that value.
 func (p *Profile) Uses(field string) bool {
 	for _, list := range [][]*tmpl{p.args, p.env, p.files} {
 		for _, t := range list {
@@ -114,15 +114,15 @@ func (p *Profile) Uses(field string) bool {
 	return false
 }
 
-// Leads reports whether the variable gives the agent the way to its language model.
+// Leads reports whether the variable leads the agent to its language model.
 func (p *Profile) Leads(variable string) bool {
 	return slices.ContainsFunc(p.env, func(t *tmpl) bool {
 		return t.key == variable && (t.uses("Token") || t.uses("ModelURL"))
 	})
 }
 
-// Find finds the profile's program and its version. An absent program is an error with the code
-// sdk.NotFound, which says how to install it, and one that is too old has sdk.Unsupported.
+// Find finds the profile's program and its version. The error has the code sdk.NotFound for an
+// absent program, with the way to install it, and sdk.Unsupported for a program that is too old.
 func (p *Profile) Find(ctx context.Context, env func(string) string) (program.Program, error) {
 	found, err := program.Find(ctx, p.Program, env)
 	if err != nil {
@@ -143,7 +143,8 @@ func (p *Profile) Find(ctx context.Context, env func(string) string) (program.Pr
 	return found, nil
 }
 
-// canonical has what semver reads; 1.2.3.4 and 2026.1.2 are read as far as they can be.
+// canonical converts a version to the form of semver. It keeps the part that semver can read of
+// versions such as 1.2.3.4 and 2026.1.2.
 func canonical(version string) string {
 	parts := strings.SplitN(version, ".", 4)
 	for i, part := range parts {

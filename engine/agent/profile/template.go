@@ -13,16 +13,16 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// longestText bounds what one template makes.
+// longestText limits the bytes of one template's result.
 const longestText = 1 << 20
 
-// tmpl is a text of a profile with places for values.
+// tmpl is a template in a profile.
 type tmpl struct {
-	what   string // args[2], env.NAME
-	key    string // of a mapping
+	what   string // place in the profile, such as args[2] or env.NAME
+	key    string // key in a mapping
 	file   string
-	line   int  // of the text's first line in file
-	block  bool // it has lines of its own, from the one after line
+	line   int  // first line of the text in file
+	block  bool // the text begins on the line after line
 	parsed *template.Template
 }
 
@@ -33,8 +33,8 @@ var functions = template.FuncMap{
 	"mcp":  mcpServers,
 }
 
-// mcpServers are servers as many programs configure them: {NAME: {command, args, env, …}}. more
-// has further fields for each.
+// mcpServers returns servers in the form that many programs read: {NAME: {command, args, env, …}}.
+// more has further fields for each server.
 func mcpServers(servers []Server, more ...string) (map[string]map[string]any, error) {
 	out := map[string]map[string]any{}
 	for _, s := range servers {
@@ -53,11 +53,11 @@ func mcpServers(servers []Server, more ...string) (map[string]map[string]any, er
 	return out, nil
 }
 
-// MCPFile is the content of [Data.MCPFile]: {"mcpServers": …}. Lists of arguments are never null,
-// for Claude Code ignores a server with such a list, and says nothing.
+// MCPFile returns the content of [Data.MCPFile]: {"mcpServers": …}. Lists of arguments are never
+// null, because Claude Code silently ignores a server with such a list.
 func MCPFile(servers []Server) string {
-	all, _ := mcpServers(servers)                           // without more fields, which alone can be wrong
-	text, _ := jsonValue(map[string]any{"mcpServers": all}) // texts are always JSON
+	all, _ := mcpServers(servers)                           // only further fields can cause an error
+	text, _ := jsonValue(map[string]any{"mcpServers": all}) // strings always have a JSON form
 	return text
 }
 
@@ -90,10 +90,10 @@ func tomlValue(v any) (string, error) {
 	return "", fmt.Errorf("toml takes a text, a list of texts or a mapping of texts, not %T", v)
 }
 
-// tomlText is a basic string of TOML, which has the escapes of JSON and one more character to
+// tomlText returns a basic string of TOML. It has the escapes of JSON, and one more character to
 // escape.
 func tomlText(s string) string {
-	text, _ := jsonValue(s) // a text is always JSON
+	text, _ := jsonValue(s) // a string always has a JSON form
 	return strings.ReplaceAll(text, "\u007f", `\u007f`)
 }
 
@@ -111,7 +111,7 @@ func (t *tmpl) render(data Data) (string, error) {
 
 var templateLine = regexp.MustCompile(`^template: .*?:(\d+)(?::\d+)?: (?:executing "[^"]*" at )?`)
 
-// located says where in the profile the mistake of a template is.
+// located adds the line in the profile to the mistake of a template.
 func (t *tmpl) located(err error) error {
 	if err == nil {
 		return nil
@@ -129,7 +129,7 @@ func (t *tmpl) located(err error) error {
 	return &mistake{file: t.file, line: line, text: t.what + ": " + text}
 }
 
-// mistake is a wrong template.
+// mistake is the error of a wrong template.
 type mistake struct {
 	file string
 	line int
@@ -138,7 +138,7 @@ type mistake struct {
 
 func (m *mistake) Error() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.text) }
 
-// As makes it an error with the code sdk.Invalid.
+// As gives the error the code sdk.Invalid.
 func (m *mistake) As(target any) bool {
 	to, ok := target.(**sdk.Error)
 	if ok {
@@ -153,7 +153,7 @@ func (t *tmpl) uses(field string) bool {
 
 var errTooLong = fmt.Errorf("the text is longer than %d KiB", longestText>>10)
 
-// bounded keeps a template that repeats something from filling the memory.
+// bounded limits the memory of a template with a loop.
 type bounded struct{ strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {

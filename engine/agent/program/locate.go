@@ -9,8 +9,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// shims are programs that stand for many others and choose by settings of the user. What they
-// would start is in folders of its own.
+// shims are programs that start one of many others, according to the user's settings. The programs
+// that they start are in folders of their own.
 var shims = []string{"volta-shim", "volta", "mise", "rtx", "asdf", "fnm", "proto", "proto-shim"}
 
 func locate(name string, env func(string) string) (string, error) {
@@ -45,11 +45,11 @@ func isShim(path, name string) bool {
 		return true
 	}
 	base := filepath.Base(real)
-	// Those of asdf, pyenv and nodenv are scripts.
+	// The shims of asdf, pyenv and nodenv are scripts.
 	return base != name && slices.Contains(shims, base) || filepath.Base(filepath.Dir(path)) == "shims"
 }
 
-// folders are where programs of users are, in order.
+// folders are the usual folders of users' programs, in the order of the search.
 func folders(env func(string) string) []string {
 	var out []string
 	add := func(dirs ...string) {

@@ -1,5 +1,5 @@
-// Package program finds the program of an agent on this computer: where users have it, what it
-// is, and what a confined process must see of the computer for it to run.
+// Package program finds the program of an agent on this computer: its path, its version, and the
+// files that a confined process must see to run it.
 package program
 
 import (
@@ -20,32 +20,32 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Program is a program that has been found.
+// Program is the result of [Find].
 type Program struct {
-	// Path is the absolute path by which it was found, perhaps a symbolic link.
+	// Path is the absolute path at which Find found the program, perhaps a symbolic link.
 	Path string
 	// Real is the file that Path leads to.
 	Real string
-	// Argv starts it, without arguments of the caller: the program, or the interpreter of a
-	// script, its arguments, and the script. All paths are absolute.
+	// Argv is the command line without arguments of the caller: the program, or the interpreter
+	// of a script, its arguments, and the script. All paths are absolute.
 	Argv []string
-	// Version is what its npm package says, such as 1.2.3; empty = it is in none.
-	// [Program.AskVersion] asks the program itself.
+	// Version is the version of its npm package, such as 1.2.3; empty = it is in no package.
+	// [Program.AskVersion] runs the program itself.
 	Version string
 	// SHA256 is the digest of Real, in hexadecimal digits. A script that starts another program
 	// has the digest of the script.
 	SHA256 string
-	// ReadOnly are absolute paths that must be visible at the same place, beyond the system's
-	// tree (/usr, /bin, /lib, /etc …). A symbolic link among them is to be shown as a link. Sorted.
+	// ReadOnly are the absolute paths that must be visible at the same place, besides the system's
+	// tree (/usr, /bin, /lib, /etc …). A symbolic link must appear as a link. Sorted.
 	ReadOnly []string
-	// Search is the value of PATH with which it finds its interpreter and what is beside it.
+	// Search is the value of PATH with which it finds its interpreter and the programs beside it.
 	Search string
 }
 
-// NotFoundError says where a program was looked for. It has the code sdk.NotFound.
+// NotFoundError is the error of a program that Find has not found. It has the code sdk.NotFound.
 type NotFoundError struct {
 	Name   string
-	Looked []string // folders that exist, in order
+	Looked []string // searched folders that exist, in order
 }
 
 func (e *NotFoundError) Error() string {
@@ -55,7 +55,7 @@ func (e *NotFoundError) Error() string {
 	return "there is no program " + e.Name + " in " + strings.Join(e.Looked, ", ")
 }
 
-// As makes it an error with the code sdk.NotFound.
+// As gives the error the code sdk.NotFound.
 func (e *NotFoundError) As(target any) bool {
 	to, ok := target.(**sdk.Error)
 	if ok {
@@ -64,9 +64,9 @@ func (e *NotFoundError) As(target any) bool {
 	return ok
 }
 
-// Find looks for a program by its name or by a path. Names are looked for in PATH, then in the
-// folders into which package managers install programs of users: npm, nvm, fnm, volta, pnpm, bun,
-// pipx, uv, Homebrew, and those of the agents themselves. It starts no program but the Python of a
+// Find finds a program by its name or path. It searches a name in PATH, then in the folders into
+// which package managers install programs of users: npm, nvm, fnm, volta, pnpm, bun, pipx, uv,
+// Homebrew, and those of the agents themselves. The only program that it starts is the Python of a
 // Python script. env looks up variables of the user's environment, such as [os.Getenv].
 func Find(ctx context.Context, name string, env func(string) string) (Program, error) {
 	path, err := locate(name, env)
@@ -90,7 +90,7 @@ func Find(ctx context.Context, name string, env func(string) string) (Program, e
 	return p, nil
 }
 
-// searchPath is a PATH of folders and those of the system.
+// searchPath returns a PATH of folders and the system's folders.
 func searchPath(dirs []string) string {
 	var out []string
 	for _, dir := range append(dirs, "/usr/local/bin", "/usr/bin", "/bin") {
@@ -133,8 +133,8 @@ const versionLimit = time.Minute
 
 var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?([-+][0-9A-Za-z.-]+)?`)
 
-// AskVersion starts the program with args, such as --version, and takes the version from what it
-// prints: digits with dots. It gets a PATH and an empty home of its own, and a minute.
+// AskVersion runs the program with args, such as --version, and finds the version in its output:
+// digits with dots. The program gets a PATH and an empty home of its own. It has a minute.
 func (p Program) AskVersion(ctx context.Context, args ...string) (string, error) {
 	home, err := os.MkdirTemp("", "seer-version-")
 	if err != nil {
@@ -164,7 +164,7 @@ func (p Program) AskVersion(ctx context.Context, args ...string) (string, error)
 	return found, nil
 }
 
-// head keeps the beginning of an output.
+// head is a writer that keeps the beginning of an output.
 type head struct{ bytes.Buffer }
 
 func (h *head) Write(p []byte) (int, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// deepest is how many interpreters of interpreters there may be.
+// deepest limits the chain of interpreters.
 const deepest = 4
 
 // brews are the folders of Homebrew, whose programs need one another.
@@ -23,7 +23,7 @@ var brews = []string{"/opt/homebrew", "/home/linuxbrew/.linuxbrew"}
 // system are the folders that each confined process sees.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"}
 
-// viewer collects what a confined process must see.
+// viewer collects the paths that a confined process must see.
 type viewer struct {
 	ctx   context.Context
 	env   func(string) string
@@ -32,7 +32,7 @@ type viewer struct {
 	beside []string
 }
 
-// file adds what a program's file needs, and the links that lead to it, and returns the file.
+// file adds the paths that a program's file needs, and the links to it, and returns the file.
 func (v *viewer) file(path string) (string, error) {
 	real, links, err := follow(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func (v *viewer) add(path string) {
 	}
 }
 
-// shown are the paths without those inside others.
+// shown returns the paths without those that are inside others.
 func (v *viewer) shown() []string {
 	slices.Sort(v.paths)
 	v.paths = slices.Compact(v.paths)
@@ -77,8 +77,8 @@ func within(path, folder string) bool {
 	return path == folder || folder == "/" || strings.HasPrefix(path, folder+"/")
 }
 
-// treeOf is what must be shown of the tree around a program: its package manager's folder, or the
-// file alone.
+// treeOf returns the path that must be visible for a program: its package manager's folder, or only
+// the file.
 func treeOf(real string) string {
 	for _, brew := range brews {
 		if within(real, brew) {
@@ -104,8 +104,8 @@ func treeOf(real string) string {
 	return real
 }
 
-// follow follows links, also those of folders, and returns the file and the links, each in a folder
-// that is none.
+// follow follows links, including links to folders. It returns the file and the links. The folder of
+// each returned link is a real path.
 func follow(path string) (real string, links []string, err error) {
 	todo := strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
 	real = "/"
@@ -131,13 +131,13 @@ func follow(path string) (real string, links []string, err error) {
 		if filepath.IsAbs(target) {
 			real = "/"
 		}
-		// Each .. must be taken where the links before it have led, so nothing is cleaned here.
+		// A .. applies to the target of the links before it, so filepath.Clean would be wrong here.
 		todo = append(strings.Split(strings.TrimPrefix(target, "/"), "/"), todo...)
 	}
 	return real, links, nil
 }
 
-// command is what starts a file: the file, or the interpreter of a script before it.
+// command returns the command line of a file: the file, after its interpreter if it is a script.
 func (v *viewer) command(path, real string, depth int) ([]string, error) {
 	interpreter, args, err := shebang(real)
 	if err != nil {
@@ -194,7 +194,7 @@ func (v *viewer) pnpm(path string) error {
 	return err
 }
 
-// interpreter looks for the interpreter of a script beside it, then where programs are.
+// interpreter finds the interpreter of a script: beside the script, then in the usual folders.
 func (v *viewer) interpreter(name, path, real string) (string, error) {
 	for _, dir := range []string{filepath.Dir(path), filepath.Dir(real)} {
 		if found := filepath.Join(dir, name); executable(found) && !isShim(found, name) {
@@ -210,7 +210,7 @@ func (v *viewer) interpreter(name, path, real string) (string, error) {
 
 var pythonPattern = regexp.MustCompile(`^python(\d+(\.\d+)?)?$`)
 
-// python shows a Python with its packages, also of a virtual environment and its base.
+// python adds a Python with its packages, including those of a virtual environment and its base.
 func (v *viewer) python(found string, rest []string) ([]string, error) {
 	lookup := func(name string) string {
 		if name == "SEER_PYTHON" {
@@ -228,8 +228,8 @@ func (v *viewer) python(found string, rest []string) ([]string, error) {
 	return append([]string{about.Executable}, rest...), nil
 }
 
-// shebang reads the first line of a script: its interpreter, a name where env finds it, and the
-// arguments. A file that is no script has none.
+// shebang reads the first line of a script. It returns the interpreter, or its name if env finds
+// it, and the arguments. They are empty for a file that is no script.
 func shebang(real string) (interpreter string, args []string, err error) {
 	f, err := os.Open(real)
 	if err != nil {
