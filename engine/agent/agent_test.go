@@ -12,7 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
-// TestProblems: what cannot work is found before anything is rented.
+// TestProblems: Resolve finds all problems before Seer rents a machine.
 func TestProblems(t *testing.T) {
 	dir := t.TempDir()
 	prices := filepath.Join(dir, "prices.yaml")

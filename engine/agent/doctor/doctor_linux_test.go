@@ -74,7 +74,7 @@ func seer(t *testing.T) string {
 	return path
 }
 
-// problems are the checks that a program does not pass, with what is said of them.
+// problems are the checks that a program does not pass, with their details.
 func problems(r doctor.Report) map[string]string {
 	found := map[string]string{}
 	for _, f := range r.Findings {
@@ -100,7 +100,7 @@ func TestCheck(t *testing.T) {
 		isolation    string
 		timeout      time.Duration
 		state        doctor.State
-		want         map[string]string // text in what is said of each problem
+		want         map[string]string // text in the detail of each problem
 	}{
 		{name: "good", faults: "none", state: doctor.OK},
 		{name: "plain", faults: "plain", state: doctor.OK},

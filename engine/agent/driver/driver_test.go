@@ -19,7 +19,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// collected is what a run has sent.
+// collected is the output of a run.
 type collected struct {
 	updates []driver.Update
 	outcome driver.Outcome
@@ -71,7 +71,7 @@ func fixture(t *testing.T, name string) io.Reader {
 	return bytes.NewReader(data)
 }
 
-// TestRecordedOutputs reads what the real programs have printed: Claude Code 2.1.330, Codex
+// TestRecordedOutputs reads recorded output of the real programs: Claude Code 2.1.330, Codex
 // 0.169.0, Gemini CLI 0.61.0 and opencode 1.18.33.
 func TestRecordedOutputs(t *testing.T) {
 	const whole = "I add.|calc add completed 5|calc fail failed it failed|The sum is 5."
@@ -256,7 +256,7 @@ func TestMuchOutputInBoundedMemory(t *testing.T) {
 }
 
 func TestProgramThatNeverReads(t *testing.T) {
-	in, out := io.Pipe() // nobody reads
+	in, out := io.Pipe() // without a reader
 	defer in.Close()
 	for _, kind := range []string{driver.Claude, driver.Codex, driver.Lines, driver.ACP} {
 		outcome, err := driver.Run(t.Context(), kind, out, strings.NewReader("hello\n"), driver.Task{Prompt: strings.Repeat("p", 1<<20)}, func(driver.Update) {})

@@ -10,7 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/agent/inside"
 )
 
-// TestServers: a server passes its output on, and the engine learns why one does not come up.
+// TestServers: a server forwards its output, and the engine learns why a server does not start.
 func TestServers(t *testing.T) {
 	const answer = `{"jsonrpc":"2.0","id":1,"result":{}}`
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestServerWithoutAnEngine: a server runs also where nobody hears of it.
+// TestServerWithoutAnEngine: a server also runs without a Watcher.
 func TestServerWithoutAnEngine(t *testing.T) {
 	args := inside.ServerArgs("docs", "/no/such/socket", "/bin/sh", []string{"-c", "echo hello; exit 4"})
 	if code, out, errs := ended(t, program(args[1:]...)); code != 4 || out != "hello\n" {

@@ -16,7 +16,7 @@ import (
 	"github.com/seer-engine/seer/engine/agent/meter"
 )
 
-// recorded is an upstream that keeps what it was asked, and answers with a usage.
+// recorded is an upstream that keeps its requests, and answers with a usage.
 type recorded struct {
 	mu       sync.Mutex
 	requests []*http.Request
@@ -107,7 +107,7 @@ func TestHeaderOfKey(t *testing.T) {
 	}
 }
 
-// TestKeyStaysOutside has the upstream say the key wherever it can, in pieces of each length.
+// TestKeyStaysOutside has the upstream repeat the key wherever it can, in pieces of each length.
 func TestKeyStaysOutside(t *testing.T) {
 	for piece := 1; piece <= len(theKey)+1; piece++ {
 		for _, zipped := range []bool{false, true} {
@@ -194,8 +194,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestOnlyCountedOrFreeRequestsPass holds the agent to its model: what the proxy cannot count could
-// go past the budget, and the account of the key has more than this run.
+// TestOnlyCountedOrFreeRequestsPass limits the agent to its model. Requests that the proxy cannot
+// count could exceed the budget, and the account of the key has more data than this run.
 func TestOnlyCountedOrFreeRequestsPass(t *testing.T) {
 	u := &recorded{}
 	b := with(t, u, func(c *meter.Config) { c.Budget = 1 })
@@ -260,7 +260,7 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// TestNoUpgrade keeps agents from changing to a protocol that is not counted.
+// TestNoUpgrade keeps agents from a protocol that the proxy does not count.
 func TestNoUpgrade(t *testing.T) {
 	u := &recorded{}
 	b := with(t, u, nil)
@@ -275,7 +275,8 @@ func TestNoUpgrade(t *testing.T) {
 	}
 }
 
-// TestRefusedKeyIsFinal: an upstream that refuses the key is not asked again for minutes.
+// TestRefusedKeyIsFinal: if the upstream refuses the key, the agent gets the status 400, after which
+// it does not repeat the request.
 func TestRefusedKeyIsFinal(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
 		b := with(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -13,8 +13,8 @@ import (
 	"github.com/seer-engine/seer/engine/agent/meter"
 )
 
-// TestBudgetIsReachedInTheMiddle has eight requests under way when the budget is spent: all are
-// finished and counted, and the next one is refused in the format of its interface.
+// TestBudgetIsReachedInTheMiddle has eight requests in progress when the budget is spent. The proxy
+// completes and counts them, and refuses the next one in the format of its interface.
 func TestBudgetIsReachedInTheMiddle(t *testing.T) {
 	const parallel = 8
 	requests(t, func(t *testing.T, api, path, body string, stream bool) {
@@ -77,8 +77,7 @@ func TestBudgetIsReachedInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestBudgetNeedsAPrice refuses a model of which nobody knows what it costs, before it costs
-// something.
+// TestBudgetNeedsAPrice refuses a model without a price before it costs something.
 func TestBudgetNeedsAPrice(t *testing.T) {
 	u := &recorded{answer: `{"model":"mystery-1","usage":{"input_tokens":10,"output_tokens":1}}`}
 	b := with(t, u, func(c *meter.Config) { c.Budget = 1 })
@@ -92,7 +91,7 @@ func TestBudgetNeedsAPrice(t *testing.T) {
 			t.Errorf("%s: %+v", c.path, got)
 		}
 	}
-	// The model of this one is known too late; it is counted, and the next one is refused.
+	// The proxy learns this model too late. It counts the request, and refuses the next one.
 	if got := b.post("/v1/messages", late); got.status != 200 {
 		t.Errorf("late: %+v", got)
 	}
@@ -121,7 +120,7 @@ func TestModelOfTheRequestPrices(t *testing.T) {
 	}
 }
 
-// TestManyRequestsWait has more requests than may be under way at once.
+// TestManyRequestsWait has more requests than may be in progress at once.
 func TestManyRequestsWait(t *testing.T) {
 	const limit, all = 64, 80
 	release := make(chan struct{})
@@ -146,7 +145,7 @@ func TestManyRequestsWait(t *testing.T) {
 	for s := range statuses {
 		got[s]++
 	}
-	// The budget is spent when those that were under way have ended, or five of them.
+	// The budget is spent when the requests in progress have ended, or five of them.
 	if got[200] < limit || got[200]+got[400] != all || b.proxy.Total().Requests != int64(got[200]) {
 		t.Errorf("got %v, in total %+v", got, b.proxy.Total())
 	}

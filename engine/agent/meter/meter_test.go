@@ -206,8 +206,8 @@ func TestErrorsOfTheUpstreamPass(t *testing.T) {
 	}
 }
 
-// TestCutStream has the upstream end its answer in the middle: the agent sees the same, and what
-// was seen is counted.
+// TestCutStream has the upstream end its answer in the middle. The agent gets the same part, and the
+// proxy counts it.
 func TestCutStream(t *testing.T) {
 	requests(t, func(t *testing.T, api, path, body string, stream bool) {
 		b := with(t, scripted(t, `turns: [{say: `+strings.Repeat("word ", 400)+`, usage: {input: 1000, output: 600}, fault: {cut: true}}]`, nil), nil)
@@ -238,7 +238,7 @@ func TestCutStream(t *testing.T) {
 	})
 }
 
-// stuck is an upstream that says a beginning and then nothing more.
+// stuck is an upstream that sends the beginning of an answer and then nothing more.
 func stuck(beginning string, began chan<- struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -291,7 +291,7 @@ func TestAgentLeaves(t *testing.T) {
 	}
 }
 
-// TestFirstBytesPassAtOnce has the upstream say the rest of its answer only when the agent has the
+// TestFirstBytesPassAtOnce has the upstream send the rest of its answer only when the agent has the
 // beginning.
 func TestFirstBytesPassAtOnce(t *testing.T) {
 	rest := make(chan struct{})

@@ -16,7 +16,8 @@ type redactor struct {
 	carry   []byte // the end of the text, which may be the beginning of a secret
 }
 
-// write adds a piece, and returns the text that contains no incomplete secret.
+// write adds a piece, and returns the redacted text. It holds back a possible beginning of a secret
+// at the end.
 func (r *redactor) write(piece []byte) []byte {
 	if len(r.secrets) == 0 {
 		return piece
@@ -36,7 +37,7 @@ func (r *redactor) write(piece []byte) []byte {
 	return piece[:len(piece)-hold]
 }
 
-// end returns the rest.
+// end returns the text that write has held back.
 func (r *redactor) end() []byte {
 	rest := r.carry
 	r.carry = nil
