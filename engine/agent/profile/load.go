@@ -35,7 +35,7 @@ var (
 )
 
 // Load finds the profile of a name: NAME.yaml in one of dirs, the first wins, else Seer's own.
-// The error with all mistakes of a file is a yamldoc.Errors.
+// The error of a file wraps all its mistakes, a yamldoc.Errors.
 func Load(name string, dirs ...string) (*Profile, error) {
 	if !namePattern.MatchString(name) {
 		return nil, sdk.Errorf(sdk.Invalid, "the agent %.100q has no name of a profile; use lower-case letters, digits, - and _", name)
