@@ -24,6 +24,8 @@ type exchange struct {
 
 	status int // status of the answer; 0 = none yet
 	answer *answer
+	turn   bool  // the answer counts as a turn
+	tools  bool  // the request offered tools, as far as the proxy knew when the answer began
 	err    error // reason of an absent answer
 }
 
@@ -78,6 +80,10 @@ func (x *exchange) answered(res *http.Response) error {
 	}
 	x.answer = &answer{from: res.Body, redactor: redactor{secrets: secrets}}
 	if x.api != "" {
+		if x.status < 300 && isTurn(x.path) { // now, because the agent may go on before the proxy sees the end
+			x.turn, x.tools = true, x.question.offersTools()
+			x.proxy.ledger.turn(x.tools, 1)
+		}
 		x.answer.stated = newStated(x.api)
 		scan := &events{scan: newScanner(x.answer.stated.found)}
 		x.answer.observe = scan.write
@@ -115,8 +121,8 @@ func (x *exchange) finish(ctx context.Context) {
 		if x.status < 300 && s.problem == "" || s.has[fInput] || s.final {
 			u = s.usage(x.api, asked)
 		}
-		if x.status < 300 && s.problem == "" && isTurn(x.path) {
-			x.proxy.ledger.turn(x.question.offersTools())
+		if x.turn && s.problem != "" {
+			x.proxy.ledger.turn(x.tools, -1)
 		}
 	}
 	r.Model = redacted(clipped(r.Model), x.proxy.hidden())

@@ -35,14 +35,15 @@ type ledger struct {
 	bare     int // answers to requests without tools, such as one for a title
 }
 
-// turn counts an answer of the model. tools reports whether its request offered tools.
-func (l *ledger) turn(tools bool) {
+// turn counts an answer of the model, or takes it back with n = -1. tools reports whether its
+// request offered tools.
+func (l *ledger) turn(tools bool, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if tools {
-		l.tooled++
+		l.tooled += n
 	} else {
-		l.bare++
+		l.bare += n
 	}
 }
 

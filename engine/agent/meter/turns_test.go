@@ -1,6 +1,9 @@
 package meter_test
 
 import (
+	"bufio"
+	"io"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,4 +57,33 @@ func TestTurnsWithoutTools(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTurnOfAFastAgent: an agent that goes on before an answer has ended gets no further one.
+func TestTurnOfAFastAgent(t *testing.T) {
+	t.Parallel()
+	end := make(chan struct{})
+	var requests atomic.Int64
+	b := with(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) > 1 {
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-end
+	}), func(c *meter.Config) { c.MaxTurns = 1 })
+	t.Cleanup(func() { close(end) }) // before the servers close
+	const body = `{"model":"m","stream":true,"tools":[{"name":"t"}]}`
+	first, err := http.DefaultClient.Do(b.request(t.Context(), "/v1/messages", body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Body.Close()
+	if _, err := bufio.NewReader(first.Body).ReadString('}'); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.post("/v1/messages", body); got.status != http.StatusBadRequest || !strings.Contains(got.body, "reached max_turns 1") {
+		t.Errorf("%+v", got)
+	}
 }
