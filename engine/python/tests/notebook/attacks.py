@@ -134,9 +134,14 @@ def scripts(servers: Servers) -> str:
     """HTML that an agent's cell has printed runs its scripts in a person's JupyterLab."""
     server = servers.get(SIGNED, "/")
     path = str(made(server).relative_to(server.root))
-    with server.open("GET", "/api/contents/" + quote(path)) as answer:
-        cell = json.loads(answer.read())["content"]["cells"][0]
-    return "succeeded" if cell["metadata"].get("trusted") else "the cell is not trusted"
+
+    def trusted() -> bool:
+        with server.open("GET", "/api/contents/" + quote(path)) as answer:
+            return bool(json.loads(answer.read())["content"]["cells"][0]["metadata"].get("trusted"))
+
+    if not servers.defended:
+        harness.until(trusted, "the signature, which Jupyter stores after the notebook")
+    return "succeeded" if trusted() else "the cell is not trusted"
 
 
 def collected(servers: Servers) -> str:
@@ -146,6 +151,8 @@ def collected(servers: Servers) -> str:
     data = server.root.parent / "home" / ".local" / "share" / "jupyter"
     data.mkdir(parents=True, exist_ok=True)
     notary = nbformat.sign.NotebookNotary(data_dir=str(data))
+    if not servers.defended:
+        harness.until(lambda: notary.check_signature(notebook), "the signature, which Jupyter stores after the notebook")
     return "succeeded" if notary.check_signature(notebook) else "the notebook is not signed"
 
 
