@@ -45,7 +45,7 @@ func (c machineCheck) choose() {
 	c.report.Provider, c.report.GPU, c.report.Isolation = first.Provider, first.GPU, first.Isolation
 	for _, p := range c.candidates {
 		if err := c.facts.OfferErrors[p.Name]; err != nil {
-			c.warn(p.at, fmt.Sprintf("provider `%s` is left out: cannot ask it for its offers: %v", p.Name, err), "")
+			c.warn(p.at, fmt.Sprintf("provider `%s` is left out: cannot be asked for its offers: %v", p.Name, err), "")
 		}
 	}
 }
@@ -80,7 +80,7 @@ type selection struct {
 // pair looks for one GPU, or with an empty want a machine without, at one provider.
 func (s *selection) pair(want string, p *candidate) {
 	if err := s.facts.OfferErrors[p.Name]; err != nil {
-		away := refusal{why: whyRefused, text: "cannot ask it for its offers: " + err.Error()}
+		away := refusal{why: whyRefused, text: "cannot be asked for its offers: " + err.Error()}
 		s.skip(p, want, sdk.Offer{}, away)
 		s.because(p, away)
 		return

@@ -151,7 +151,7 @@ func TestNoChoice(t *testing.T) {
 		{"budget without a price", "sandbox: {provider: cloud, gpu: H100, budget: 5}", "sandbox.budget: provider `cloud` has no H100 that would do: H100 has no known price", ""},
 		{"limit without a price", "sandbox: {provider: cloud, gpu: H100, max_price: 5}", "sandbox.max_price: provider `cloud` has no H100 that would do: H100 has no known price", ""},
 		{"another number of GPUs", "sandbox: {provider: runpod, gpu: H100-NVL, gpu_count: 2}", "sandbox.gpu: provider `runpod` has no H100-NVL that would do: H100-NVL has gpu_count 1, not 2", ""},
-		{"refused", "sandbox: {provider: broke, gpu: H100}", "sandbox.provider: provider `broke` cannot ask it for its offers: the token is wrong", sdk.Unauthorized},
+		{"refused", "sandbox: {provider: broke, gpu: H100}", "sandbox.provider: provider `broke` cannot be asked for its offers: the token is wrong", sdk.Unauthorized},
 		{"nothing at all", "sandbox: {provider: empty}", "sandbox.provider: provider `empty` has nothing that fits; ask for less, or use another provider", ""},
 		{"only GPUs", "sandbox: {provider: gpus}", "sandbox.provider: provider `gpus` has only machines with a GPU; set sandbox.gpu to one of L4, T4, or use another provider", ""},
 	} {
@@ -182,7 +182,7 @@ func TestAProviderThatCannotBeAskedIsLeftOut(t *testing.T) {
 	if r.Err() != nil || short(r.Choices) != "modal/H100 1xH100 3.95, modal/A100-80GB 1xA100-80GB 2.50" {
 		t.Errorf("got %s, %v", short(r.Choices), r.Err())
 	}
-	if w := r.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error.Error(), "e.yaml:1: sandbox.provider.0: provider `runpod` is left out: cannot ask it for its offers: RUNPOD_API_KEY is not set") {
+	if w := r.Warnings(); len(w) != 1 || !strings.Contains(w[0].Error.Error(), "e.yaml:1: sandbox.provider.0: provider `runpod` is left out: cannot be asked for its offers: RUNPOD_API_KEY is not set") {
 		t.Errorf("warnings %v", w)
 	}
 }

@@ -112,6 +112,9 @@ func Find(ref string, roots ...string) (*Run, error) {
 	case 1:
 		return Open(matches[0].dir)
 	case 0:
+		if ref == LatestName {
+			return nil, errors.Join(&errdefs.Error{Kind: errdefs.KindNotFound, Err: errors.New("there is no run yet, neither here nor among those that Seer remembers")}, err)
+		}
 		missing := fmt.Errorf("there is no run %q: none of the %d runs that are known has that ID or folder; list the runs", ref, len(found))
 		return nil, errors.Join(&errdefs.Error{Kind: errdefs.KindNotFound, Err: missing}, err)
 	}
