@@ -103,10 +103,17 @@ func checkLimited(t *testing.T, v *engine.Service, a *experiment.Access) {
 	if err := held.Call(t.Context(), "count", []any{4}, nil, nil); !errors.Is(err, refused) || engine.KindOf(err) != engine.KindUnauthorized {
 		t.Errorf("beyond the bounds: %v", err)
 	}
-	for range 2 {
-		if err := held.Call(t.Context(), "back", []any{[]byte("x")}, nil, nil); err != nil {
-			t.Error(err)
-		}
+	if err := held.Call(t.Context(), "back", []any{[]byte("x")}, nil, nil); err != nil {
+		t.Error(err)
+	}
+	theirs, err := held.Submit(t.Context(), client.CallRequest{Function: "count", Args: []any{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := 0
+	on := client.CallHandler{Item: func(client.Body) error { items++; return nil }}
+	if _, err := v.Attach(t.Context(), theirs.ID, 1, on).Wait(t.Context()); err != nil || items != 2 {
+		t.Errorf("the owner sees %d items of the holder's call, %v", items, err)
 	}
 	if err := held.Call(t.Context(), "back", []any{[]byte("x")}, nil, nil); !errors.Is(err, refused) {
 		t.Errorf("a call too many: %v", err)

@@ -134,7 +134,8 @@ func (h *serviceHandler) getConnect(w http.ResponseWriter, r *http.Request, v *s
 		return nil
 	}
 	defer f.Close()
-	if err := wk.HandOver(f, protocol.FrameProtocol, auth.CallerOf(r).Owner(), r.Header.Get(headerClient)); err != nil {
+	who := auth.CallerOf(r)
+	if err := wk.HandOver(f, protocol.FrameProtocol, who.Owner(), r.Header.Get(headerClient), who.Scope() == ""); err != nil {
 		_, _ = f.WriteString("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 	}
 	return nil

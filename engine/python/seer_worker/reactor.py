@@ -228,6 +228,7 @@ class Reactor:
                 return
             connection = Connection(sock, message.get("token") or "main", message.get("client") or "", message.get("runtime") is True,
                                     self._intake)
+            connection.sees_all = message.get("all") is True
             hello, fits = str(message.get("hello", "")).encode(), self._fd_limit.take(connection.owner)
             connection.send([hello if fits else FULL if hello else b""])  # a few bytes into an empty buffer
             if not fits:

@@ -120,12 +120,14 @@ class Dispatcher:
         if not is_name(id):
             raise FrameError("attach needs the name of a call")
         self._arrived(frame.header, _token(connection, frame.header))
-        if not self._known(connection, frame.header, str(id), _token(connection, frame.header)):
+        # The runtime asks without a token for somebody who may see all calls.
+        sees_all = not frame.header.get("token") if connection.runtime else connection.sees_all
+        if not self._known(connection, frame.header, str(id), _token(connection, frame.header), sees_all):
             message = "no call %s is known here; its answer has been given up, or it never came" % id
             error = call_error("unknown_call", message, "LookupError")
             self._delivery.refuse(connection, str(id), error)
 
-    def _known(self, connection: Connection, header: Dict[str, Any], id: str, token: str) -> bool:
+    def _known(self, connection: Connection, header: Dict[str, Any], id: str, token: str, sees_all: bool = False) -> bool:
         """Whether there is such a call already; then the connection follows it, or has its answer."""
         call = self._scheduler.calls.get(id)
         entry: Optional[Entry] = None if call is not None else self._journal.find(id)
@@ -133,7 +135,7 @@ class Dispatcher:
             self._scheduler.take_over()
             call = self._scheduler.calls.get(id)
         owner = call.token if call is not None else entry.token if entry is not None else token
-        if not self._owns(token, owner):
+        if not sees_all and not self._owns(token, owner):
             message = "the name %s is that of another token's call" % id
             self._delivery.refuse(connection, id, call_error("refused", message, "PermissionError"))
         elif call is not None:

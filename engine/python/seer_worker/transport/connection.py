@@ -26,7 +26,7 @@ class Connection:
     """Belongs to whoever has the service's lock. Nothing in it waits, but drain, which is called without the lock."""
 
     __slots__ = (
-        "_sock", "fd", "token", "client", "runtime", "followers", "closed", "lost", "deaf", "explicit", "answered", "ahead", "paused",
+        "_sock", "fd", "token", "client", "runtime", "sees_all", "followers", "closed", "lost", "deaf", "explicit", "answered", "ahead", "paused",
         "held", "owed", "listed", "out", "borrowed", "writing", "shut", "watched", "_decoder")
 
     def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False,
@@ -37,6 +37,7 @@ class Connection:
         self._sock = sock
         self.fd = sock.fileno()
         self.token, self.client, self.runtime = token, client, runtime
+        self.sees_all = False  # it may follow the calls of all tokens
         self.followers: Dict[str, Any] = {}  # by the names of their calls
         self.closed = False  # the client has gone, or broke the rules
         self.lost = False  # the client has gone, which showed when something was sent: what it said before has not been read

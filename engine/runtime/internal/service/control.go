@@ -34,6 +34,7 @@ type controlLine struct {
 	Hello      string              `json:"hello,omitempty"` // what the worker says first on a new connection
 	Token      string              `json:"token,omitempty"`
 	Client     string              `json:"client,omitempty"`
+	All        bool                `json:"all,omitempty"`     // the connection may follow the calls of all tokens
 	Runtime    bool                `json:"runtime,omitempty"` // the connection carries calls of many
 	Segment    int                 `json:"segment,omitempty"`
 	Interface  *sdk.Interface      `json:"interface,omitempty"`

@@ -139,8 +139,9 @@ func (w *Worker) Cancel(ctx context.Context, token, id string) error {
 }
 
 // HandOver gives the worker a connection of a client. The worker itself says yes: a client that
-// has no answer then knows that nothing of its call can have run in a worker that was dying.
-func (w *Worker) HandOver(f *os.File, upgrade, token, client string) error {
+// has no answer then knows that nothing of its call can have run in a worker that was dying. With
+// all, the client may follow the calls of all tokens.
+func (w *Worker) HandOver(f *os.File, upgrade, token, client string, all bool) error {
 	yes := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + upgrade + "\r\n\r\n"
-	return w.send(controlLine{Kind: "conn", Hello: yes, Token: token, Client: client}, f)
+	return w.send(controlLine{Kind: "conn", Hello: yes, Token: token, Client: client, All: all}, f)
 }
