@@ -21,8 +21,8 @@ type Unfrozen struct {
 // ParkLimit is how long a machine stays parked at most, if nobody says how it goes on.
 const ParkLimit = 2 * time.Minute
 
-// AskedParkLimit is [ParkLimit] of a machine that sees a sign of whoever had it parked: the
-// memory of a large GPU takes minutes to be saved.
+// AskedParkLimit replaces [ParkLimit] while the client that parked the machine shows that it
+// lives. It takes minutes to save the memory of a large GPU.
 const AskedParkLimit = 30 * time.Minute
 
 // AskerLimit is how long a machine that was parked with it waits for a sign of whoever had

@@ -17,7 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/runs"
 )
 
-// TestFaultsOfTheModel: what a language model does wrong is told once and is in the record. The
+// TestFaultsOfTheModel: the run reports each fault of the language model once and records it. The
 // program does not repeat its request.
 func TestFaultsOfTheModel(t *testing.T) {
 	t.Parallel()

@@ -92,7 +92,7 @@ func TestParkOffTheGPU(t *testing.T) {
 	}
 	g.driver.Clear("fail-checkpoint")
 	g.unharmed()
-	// Whoever parks it goes away while processes are locked.
+	// The client that parks it disconnects while processes are locked.
 	asking, cancel := context.WithCancel(ctx)
 	g.driver.Set(t, "hold-checkpoint", "")
 	done := make(chan error, 1)
@@ -107,7 +107,7 @@ func TestParkOffTheGPU(t *testing.T) {
 	}
 	g.driver.Clear("hold-checkpoint")
 	g.unharmed()
-	// Whoever has parked it is gone before it lets go of its socket.
+	// The client that parked it is gone before the machine releases its socket.
 	if _, err := g.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: 0.1}); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestParkOffTheGPU(t *testing.T) {
 	g.unharmed()
 }
 
-// A copy goes back to the GPU before whoever made it goes on with it, or says why it cannot.
+// Thaw answers when the processes of a copy are back on the GPU, or says why they cannot go back.
 func TestCopyOnTheGPU(t *testing.T) {
 	t.Parallel()
 	g := upOnGPU(t)

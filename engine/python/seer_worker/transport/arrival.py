@@ -20,7 +20,7 @@ class Arrival:
                 with self._changed:
                     self._there = there
                     self._changed.notify_all()
-        except BaseException as e:  # whoever waits has to know
+        except BaseException as e:  # wait reports it to other threads
             with self._changed:
                 self._failure = e
                 self._changed.notify_all()

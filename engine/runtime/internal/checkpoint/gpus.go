@@ -53,8 +53,8 @@ func (p *quiescence) beginWithoutGPUs(ctx context.Context) (answer protocol.Froz
 // putBackAgain is the time between two tries for processes that did not go back.
 const putBackAgain = 5 * time.Second
 
-// putBack has the processes go on where they were on GPUs. Those of the original that cannot
-// are tried until they can; a copy is ended by whoever made it.
+// putBack puts the processes back on their GPUs. The runtime retries those of the original that
+// cannot go back yet; the provider ends a copy that cannot go back.
 func (p *quiescence) putBack() {
 	p.back.err = p.c.deps.GPUs.Resume(context.Background())
 	close(p.back.done)

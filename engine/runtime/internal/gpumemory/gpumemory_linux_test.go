@@ -115,7 +115,7 @@ func TestMemoryOfGPUs(t *testing.T) {
 		"a process that comes meanwhile":       processThatComes,
 		"a helper that is killed":              killedHelpers,
 		"a process that is killed":             killedProcess,
-		"whoever asked is gone":                goneAsker,
+		"the caller is gone":                   goneAsker,
 		"a GPU that is full for a while":       fullForAWhile,
 		"a GPU that was taken":                 takenGPU,
 		"a runtime after another one":          nextRuntime,
