@@ -10,8 +10,8 @@ func Reference() string {
 	r := &reference{}
 	r.section("", Fields(), "")
 	r.WriteString("\n## The staged form\n\n" +
-		"Older files have the sandbox's fields at the top. They are read as the canonical form; a file that has\n" +
-		"`sandbox` as well is refused. All other keys are those above.\n\n")
+		"Older files have the sandbox's fields at the top. They are read as the canonical form; a file that\n" +
+		"has `sandbox` as well is refused. All other keys are those above.\n\n")
 	r.rows("", stagedFields(), "*")
 	return r.String()
 }
