@@ -178,4 +178,6 @@ def peaks(hub: Hub) -> str:
     lab.run(lab.seer, "version")
     found["`seer version`"] = lab.peak
     lines = ["| resident memory at its peak | MiB |", "|---|--:|"]
-    return "\n".join(lines + ["| %s | %.0f |" % (name, found[name]) for name in found])
+    table = "\n".join(lines + ["| %s | %.0f |" % (name, found[name]) for name in found])
+    # The system counts what a process had before its program was loaded: memory of the one that measures.
+    return table + "\n\nNo program can show less than `seer version` here, as each begins as a copy of the\nprogram that measures."
