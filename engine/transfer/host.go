@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	firstConnections = 4
+	firstConnections = 4         // of files whose transfer takes long
+	smallFiles       = 256 << 10 // bytes on average, below which a file mostly waits for answers
 	maxPerHost       = 16
 	window           = 500 * time.Millisecond // throughput is compared from window to window
 	holdOff          = 10 * time.Second       // between a step that did not pay and the next one
@@ -41,8 +42,17 @@ type host struct {
 	hold  time.Time // no step before
 }
 
-func newHost(c clock) *host {
-	return &host{clock: c, limit: firstConnections, backoff: retry.Backoff{Min: firstPause, Max: longestPause}}
+func newHost(c clock, connections int) *host {
+	return &host{clock: c, limit: connections, backoff: retry.Backoff{Min: firstPause, Max: longestPause}}
+}
+
+// connectionsFor is with how many connections a host is asked first. Small files get all there may
+// be: their throughput varies too much from window to window to be compared.
+func connectionsFor(files []File) int {
+	if total(files) < int64(len(files))*smallFiles {
+		return maxPerHost
+	}
+	return firstConnections
 }
 
 // acquire waits for a connection, and until the host may be asked.

@@ -26,7 +26,7 @@ func pull(h *host, c *fakeClock, each, all float64, d time.Duration) int {
 
 // busy is a host at which more want a connection than there can be.
 func busy(t *testing.T, c *fakeClock) *host {
-	h := newHost(c)
+	h := newHost(c, firstConnections)
 	ctx, cancel := context.WithCancel(context.Background())
 	gone := make(chan error)
 	for range maxPerHost + 8 {
@@ -48,6 +48,26 @@ func (h *host) queued() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.waiting)
+}
+
+func TestSmallFilesBeginWithAllConnections(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sizes []int64
+		want  int
+	}{
+		"small files":                 {[]int64{4 << 10, 0, 100 << 10}, maxPerHost},
+		"one large file":              {[]int64{1 << 30}, firstConnections},
+		"a model with its tokenizer":  {[]int64{5 << 30, 4 << 10, 2 << 20}, firstConnections},
+		"as large as small files are": {[]int64{smallFiles, smallFiles}, firstConnections},
+	} {
+		var files []File
+		for _, size := range tc.sizes {
+			files = append(files, File{Size: size})
+		}
+		if got := connectionsFor(files); got != tc.want {
+			t.Errorf("%s: %d connections, want %d", name, got, tc.want)
+		}
+	}
 }
 
 func TestConnectionsGrowWhileTheyPay(t *testing.T) {
@@ -89,7 +109,7 @@ func TestConnectionsShrinkOnFaults(t *testing.T) {
 }
 
 func TestTurnsAreNotLost(t *testing.T) {
-	h := newHost(newClock())
+	h := newHost(newClock(), firstConnections)
 	for range firstConnections {
 		if err := h.acquire(context.Background()); err != nil {
 			t.Fatal(err)

@@ -62,6 +62,8 @@ type run struct {
 	pool   *pool
 	meter  *meter
 
+	first int // connections to a host at the beginning
+
 	mu    sync.Mutex
 	hosts map[string]*host
 	dirs  map[string]bool // to be synced at the end, once
@@ -97,7 +99,7 @@ func Download(ctx context.Context, files []File, o Options) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return state.NoSpace(o.Dir, err)
 	}
-	r := &run{Options: o, client: httpClient(o.Client), pool: newPool(), hosts: map[string]*host{}, dirs: map[string]bool{}}
+	r := &run{Options: o, client: httpClient(o.Client), pool: newPool(), first: connectionsFor(files), hosts: map[string]*host{}, dirs: map[string]bool{}}
 	if err := r.checkSpace(files); err != nil {
 		return err
 	}
@@ -216,7 +218,7 @@ func (r *run) host(u *url.URL) *host {
 	defer r.mu.Unlock()
 	key := u.Scheme + "://" + u.Host
 	if r.hosts[key] == nil {
-		r.hosts[key] = newHost(r.clock)
+		r.hosts[key] = newHost(r.clock, r.first)
 	}
 	return r.hosts[key]
 }
