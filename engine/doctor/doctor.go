@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
@@ -60,6 +61,7 @@ func (f Finding) Needed() bool {
 const (
 	codeServerName = "code-server"
 	networkName    = "network open"
+	policyName     = "administrator's policy"
 	gpuName        = "gpu" // and the number of one, or the isolation in which they were tried
 )
 
@@ -74,6 +76,7 @@ func (d *Doctor) Check(ctx context.Context) []Finding {
 	findings = append(findings, d.checkGPUs(ctx)...)
 	findings = append(findings, d.checkRuntime(), d.checkCodeServer())
 	findings = append(findings, d.checkPlugins(ctx)...)
+	findings = append(findings, checkPolicy()...)
 	return append(findings, d.checkFolders()...)
 }
 
@@ -160,6 +163,19 @@ func (d *Doctor) checkPlugins(ctx context.Context) []Finding {
 		findings = append(findings, Finding{Name: "plugin", Detail: err.Error(), Fix: "mend or remove it", Remedies: remedy.Of(err)})
 	}
 	return findings
+}
+
+// checkPolicy tells what the administrator of this computer allows. Without a policy it tells
+// nothing.
+func checkPolicy() []Finding {
+	rules, err := policy.Read()
+	switch {
+	case err != nil:
+		return []Finding{{Name: policyName, Detail: err.Error(), Fix: "ask the administrator of this computer"}}
+	case rules.File == "":
+		return nil
+	}
+	return []Finding{{Name: policyName, OK: true, Detail: rules.String()}}
 }
 
 // checkFolders tries to write where Seer must.

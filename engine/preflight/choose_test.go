@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -62,6 +63,28 @@ func TestGPUProviders(t *testing.T) {
 		err := r.Err()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || len(r.Findings) != 1 || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v %s: %v", c.gpu, c.text, err)
+		}
+	}
+}
+
+// TestAdministratorsPolicy names the providers and networks that this computer's administrator does
+// not allow.
+func TestAdministratorsPolicy(t *testing.T) {
+	for text, want := range map[string]string{
+		"{}":                                     `sandbox.network: the network "open" is not allowed on this computer: networks in /etc/seer/policy.yaml allows none, hosts`,
+		"{network: none}":                        "",
+		"{network: [pypi.org]}":                  "",
+		"{network: [pypi.org, example.com]}":     `sandbox.network: the host "example.com"`,
+		"{provider: modal}":                      `sandbox.provider: the provider "modal" is not allowed on this computer: providers in /etc/seer/policy.yaml allows local, runpod`,
+		"{provider: [runpod, modal], gpu: H100}": `sandbox.provider.1: the provider "modal"`,
+		"{provider: runpod, gpu: H100}":          "",
+		"{gpu: H100}":                            `sandbox.provider: the provider "modal"`,
+	} {
+		l := clouds(t)
+		l.facts.Policy = policy.Policy{File: policy.File, Providers: []string{"local", "runpod"}, Networks: []string{"none", "hosts"}, Hosts: []string{"pypi.org"}}
+		err := l.check("sandbox: " + text).Err()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v\nwant %s", text, err, want)
 		}
 	}
 }

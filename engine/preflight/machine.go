@@ -97,6 +97,10 @@ func (c machineCheck) providers() {
 		if named > 1 {
 			at = fmt.Sprintf("%s.%d", at, i)
 		}
+		if err := c.facts.Policy.Provider(name); err != nil {
+			c.fail(at, err.Error(), "")
+			continue
+		}
 		if info, ok := c.providerNamed(name); ok {
 			c.candidates = append(c.candidates, &candidate{ProviderInfo: info, at: at})
 			continue
@@ -190,9 +194,13 @@ func (c machineCheck) isolation() {
 	}
 }
 
-// hostNetwork refuses what only a machine on this computer can have.
+// hostNetwork refuses what only a machine on this computer can have, and what the administrator
+// of this computer does not allow to those.
 func (c machineCheck) hostNetwork(p *candidate) {
 	if p.thisComputer() {
+		if err := c.facts.Policy.Network(c.exp.Sandbox.Network, c.exp.Sandbox.NetworkHosts); err != nil {
+			c.fail("sandbox.network", err.Error(), "")
+		}
 		return
 	}
 	if c.exp.Sandbox.Network == "host" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -19,6 +20,7 @@ import (
 type Facts struct {
 	Env             *Env               // where secrets are looked for
 	Providers       []sdk.ProviderInfo // built in and from plugins
+	Policy          policy.Policy      // of the administrator of this computer
 	GPUProviders    []string           // who may rent a GPU that this computer lacks, where no provider is named; one is right, several leave the choice to the user
 	Sources         []string           // model sources: folder, hub, …
 	ExposeModes     []string           // library, mcp, prompt, …

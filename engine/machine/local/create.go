@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -80,6 +81,9 @@ func (p *provider) admit(ctx context.Context, spec *sdk.MachineSpec) (again *res
 	if err != nil {
 		return nil, choice, err
 	}
+	if err := p.permitted(spec, choice.Kind); err != nil {
+		return nil, choice, err
+	}
 	if choice.Kind == isolation.None && (spec.Network == "none" || spec.Network == "hosts") {
 		return nil, choice, sdk.Errorf(sdk.Unsupported, "network %s cannot be kept without isolation, because it needs a namespace%s",
 			spec.Network, choice.Because())
@@ -88,6 +92,15 @@ func (p *provider) admit(ctx context.Context, spec *sdk.MachineSpec) (again *res
 		return nil, choice, err
 	}
 	return again, choice, nil
+}
+
+// permitted refuses what the administrator of this computer does not allow.
+func (p *provider) permitted(spec *sdk.MachineSpec, kind string) error {
+	rules, err := p.Policy()
+	if err != nil {
+		return err
+	}
+	return errors.Join(rules.Isolation(kind), rules.Network(spec.Network, spec.NetworkHosts))
 }
 
 func describe(choice isolation.Choice, nested bool) []string {

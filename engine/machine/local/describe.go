@@ -12,6 +12,10 @@ import (
 // Describe tells which isolation works on this computer, and which GPUs it has.
 func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
 	info := sdk.ProviderInfo{Name: Name, Title: "this computer", Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureHostMounts, sdk.FeatureGPUShare}}
+	rules, err := p.Policy()
+	if err != nil {
+		return info, err
+	}
 	for _, kind := range []string{isolation.Bubblewrap, isolation.GVisor} {
 		found := sdk.Isolation{Name: kind}
 		p.trials.proven.Delete(kind)
@@ -25,6 +29,11 @@ func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
 		info.Isolations = append(info.Isolations, found)
 	}
 	info.Isolations = append(info.Isolations, sdk.Isolation{Name: isolation.None, Usable: true})
+	for i := range info.Isolations {
+		if err := rules.Isolation(info.Isolations[i].Name); err != nil {
+			info.Isolations[i] = sdk.Isolation{Name: info.Isolations[i].Name, Reason: err.Error()}
+		}
+	}
 	if info.Isolations[1].Usable {
 		info.Features = append(info.Features, sdk.FeatureSnapshot)
 	}

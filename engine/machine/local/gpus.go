@@ -234,11 +234,40 @@ func (p *gpuPool) take(ctx context.Context, n *note, wish gpulease.Wish, again *
 	if err != nil {
 		return set, nil, refusedGPUs(set, err)
 	}
+	if err := p.permittedGPUs(ctx, leases, set, n.claims); err != nil {
+		gpulease.End(n.claims)
+		n.claims = nil
+		return set, nil, err
+	}
 	for _, c := range n.claims {
 		at := slices.IndexFunc(set.Found, func(g isolation.GPU) bool { return g.UUID == c.UUID })
 		taken, n.GPUs, n.Claims = append(taken, set.Found[at]), append(n.GPUs, c.UUID), append(n.Claims, c.Kept)
 	}
 	return set, taken, nil
+}
+
+// permittedGPUs refuses claims with which the user has more GPUs than the administrator of this
+// computer allows. They are counted after they were made, so that of two starts at once both count.
+func (p *gpuPool) permittedGPUs(ctx context.Context, leases *gpulease.Folder, set isolation.GPUSet, claims []*gpulease.Claim) error {
+	rules, err := p.Policy()
+	if err != nil || rules.GPUsPerUser == nil {
+		return err
+	}
+	uses, err := leases.Look(ctx, leased(set))
+	if err != nil {
+		return unknownUse(err)
+	}
+	var have, more int
+	for _, u := range uses {
+		mine := slices.ContainsFunc(u.Claims, func(c gpulease.Claimed) bool { return c.UID == os.Getuid() })
+		switch claimed := slices.ContainsFunc(claims, func(c *gpulease.Claim) bool { return c.UUID == u.UUID }); {
+		case claimed:
+			more++
+		case mine:
+			have++
+		}
+	}
+	return rules.GPUs(have, more)
 }
 
 // unknownUse marks an error as final: the users of the GPUs are unknown, and a retry does not help.

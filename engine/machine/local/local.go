@@ -22,6 +22,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/engine/netproxy"
+	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -48,6 +49,7 @@ type Options struct {
 
 	GPUs      func(ctx context.Context) (isolation.GPUSet, error) // default [isolation.GPUs]
 	Leases    func() (*gpulease.Folder, error)                    // where GPUs are claimed; default the folder of all users
+	Policy    func() (policy.Policy, error)                       // what users may do; default [policy.Read]
 	ImagesDir string                                              // cache of images; default below Dir
 	Registry  image.Opener                                        // the client of registries, registry.Open; nil = no images
 	Login     func(ref string) bool                               // whether an image may be fetched with the user's login; nil = every one
@@ -87,6 +89,9 @@ func New(o Options) sdk.Provider {
 	}
 	if o.Leases == nil {
 		o.Leases = sync.OnceValues(func() (*gpulease.Folder, error) { return gpulease.Open(gpulease.Options{}) })
+	}
+	if o.Policy == nil {
+		o.Policy = policy.Read
 	}
 	if o.ImagesDir == "" {
 		o.ImagesDir = filepath.Join(o.Dir, "images")

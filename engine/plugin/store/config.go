@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
@@ -33,6 +34,27 @@ func ReadPolicy(file string) (Policy, error) {
 		return Policy{}, fmt.Errorf("the policy for plugins cannot be read: %w", err)
 	}
 	return parsePolicy(file, data)
+}
+
+// readAdminPolicy reads `plugins:` of the policy of this computer's administrator.
+func readAdminPolicy(file string) (Policy, error) {
+	if _, err := policy.From(file); err != nil { // which also checks the other sections
+		return Policy{}, err
+	}
+	data, err := policy.ReadFile(file)
+	if err != nil || data == nil {
+		return DefaultPolicy(), err
+	}
+	d := &yamldoc.Document{File: file}
+	p := DefaultPolicy()
+	p.Signatures = SignaturesOff
+	if _, root := d.Root(data); root != nil {
+		if n := d.Fields(root, "policy", nil)[policy.PluginsKey]; n != nil {
+			p.File = file
+			readPolicy(d, n, &p)
+		}
+	}
+	return p, d.Err()
 }
 
 func parsePolicy(file string, data []byte) (Policy, error) {

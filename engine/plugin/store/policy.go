@@ -34,6 +34,70 @@ type Policy struct {
 // DefaultPolicy holds where nothing is configured.
 func DefaultPolicy() Policy { return Policy{Signatures: SignaturesWarn, MaxMemoryMB: mostMemoryMB} }
 
+// nobody stands in a list that allows nothing: an empty list would allow everything.
+const nobody = "nobody.invalid"
+
+// within is what two policies allow. File is that of the one that limits more, or else p's.
+func (p Policy) within(limit Policy) Policy {
+	if limit.File == "" {
+		return p
+	}
+	if rank(limit.Signatures) > rank(p.Signatures) {
+		p.Signatures = limit.Signatures
+	}
+	same := func(list []string) func(string) bool {
+		return func(value string) bool { return slices.Contains(list, value) }
+	}
+	p.File = limit.File
+	p.Signers = both(p.Signers, limit.Signers, same(p.Signers), same(limit.Signers))
+	p.Registries = both(p.Registries, limit.Registries, same(p.Registries), same(limit.Registries))
+	p.Destinations = both(p.Destinations, limit.Destinations, p.covers, limit.covers)
+	p.MaxMemoryMB = min(p.MaxMemoryMB, limit.MaxMemoryMB)
+	return p
+}
+
+// rank orders what policies want of signatures.
+func rank(s Signatures) int {
+	return slices.Index([]Signatures{SignaturesOff, SignaturesWarn, SignaturesRequire}, s)
+}
+
+// both is what two lists allow, of which an empty one allows everything.
+func both(one, other []string, inOne, inOther func(string) bool) []string {
+	switch {
+	case len(one) == 0:
+		return other
+	case len(other) == 0:
+		return one
+	}
+	var out []string
+	for _, value := range one {
+		if inOther(value) {
+			out = append(out, value)
+		}
+	}
+	for _, value := range other {
+		if inOne(value) && !slices.Contains(out, value) {
+			out = append(out, value)
+		}
+	}
+	if len(out) == 0 {
+		return []string{nobody}
+	}
+	return out
+}
+
+// covers reports whether the policy allows a destination, or all that *.domain stands for.
+func (p Policy) covers(destination string) bool {
+	domain, wild := strings.CutPrefix(destination, "*")
+	if !wild {
+		return p.Allows(destination)
+	}
+	return len(p.Destinations) == 0 || slices.ContainsFunc(p.Destinations, func(allowed string) bool {
+		wide, ok := strings.CutPrefix(allowed, "*")
+		return ok && strings.HasSuffix(domain, wide)
+	})
+}
+
 // Limit parts permissions into those that the policy allows and those that it does not.
 // Plugins that come with Seer are not bound by destinations.
 func (p Policy) Limit(lines access.Set, builtIn bool) (allowed, refused access.Set) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -168,4 +169,59 @@ func FuzzPolicy(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What an administrator limits, no user widens.
+func TestPolicyWithinTheAdministrators(t *testing.T) {
+	any := DefaultPolicy()
+	admin := Policy{File: "/etc/seer/policy.yaml", Signatures: SignaturesRequire, Signers: []string{fingerprintA}, MaxMemoryMB: 512,
+		Destinations: []string{"*.acme.example", "https://api.tiny.example"}, Registries: []string{"registry.example"}}
+	for name, tc := range map[string]struct{ user, admin, want Policy }{
+		"no administrator":  {any, Policy{Signatures: SignaturesOff, MaxMemoryMB: mostMemoryMB}, any},
+		"nothing of a user": {any, admin, admin},
+		"a user who wants less": {
+			Policy{Signatures: SignaturesOff, Signers: []string{fingerprintA}, MaxMemoryMB: 256, Destinations: []string{"https://a.acme.example", "*.b.acme.example", "https://else.example"}},
+			admin,
+			Policy{File: admin.File, Signatures: SignaturesRequire, Signers: []string{fingerprintA}, MaxMemoryMB: 256,
+				Destinations: []string{"https://a.acme.example", "*.b.acme.example"}, Registries: admin.Registries}},
+		"a user who wants what is wider": {
+			Policy{Signatures: SignaturesWarn, MaxMemoryMB: 1024, Destinations: []string{"*.example"}},
+			admin,
+			Policy{File: admin.File, Signatures: SignaturesRequire, Signers: admin.Signers, MaxMemoryMB: 512, Destinations: admin.Destinations, Registries: admin.Registries}},
+		"nothing in common": {
+			Policy{Signatures: SignaturesWarn, MaxMemoryMB: 1024, Signers: []string{"SHA256:other"}, Registries: []string{"other.example"}},
+			admin,
+			Policy{File: admin.File, Signatures: SignaturesRequire, Signers: []string{nobody}, MaxMemoryMB: 512, Destinations: admin.Destinations, Registries: []string{nobody}}},
+	} {
+		if got := tc.user.within(tc.admin); !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: %+v\nwant %+v", name, got, tc.want)
+		}
+	}
+}
+
+func TestAdministratorsFileIsRead(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a file of root")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "policy.yaml")
+	s, err := Open(Options{DataDir: dir, StateDir: dir, AdminFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.Policy(); err != nil || !reflect.DeepEqual(p, DefaultPolicy()) {
+		t.Errorf("without a file: %+v, %v", p, err)
+	}
+	if err := os.WriteFile(file, []byte("networks: [none]\nplugins: {signatures: require}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.Policy(); err != nil || p.Signatures != SignaturesRequire || p.File != file {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if err := os.WriteFile(file, []byte("plugins: {signatures: never}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.Policy(); err == nil || !strings.Contains(err.Error(), file+":1: ") {
+		t.Errorf("a mistake: %+v, %v", p, err)
+	}
 }

@@ -8,6 +8,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -28,6 +30,7 @@ type Options struct {
 	DataDir    string           // bundles go to store/ below it: $XDG_DATA_HOME/seer
 	StateDir   string           // grants and audit go to plugins/ below it; as of package state
 	ConfigFile string           // with the policy: $XDG_CONFIG_HOME/seer/config.yaml; "" or missing = the default policy
+	AdminFile  string           // the policy of this computer's administrator; "" = [policy.File]
 	Now        func() time.Time // nil = time.Now
 	Logger     hclog.Logger     // nil = discard
 
@@ -40,6 +43,7 @@ type Store struct {
 	bundles string // folder of bundles
 	dir     string // plugins/ of the state folder
 	config  string
+	admin   string
 	now     func() time.Time
 	auditLog
 
@@ -54,7 +58,7 @@ func Open(o Options) (*Store, error) {
 	if !filepath.IsAbs(o.DataDir) || !filepath.IsAbs(o.StateDir) {
 		return nil, fmt.Errorf("plugin store: the data folder %q and the state folder %q must be absolute paths", o.DataDir, o.StateDir)
 	}
-	s := &Store{bundles: filepath.Join(o.DataDir, "store"), dir: filepath.Join(o.StateDir, "plugins"), config: o.ConfigFile,
+	s := &Store{bundles: filepath.Join(o.DataDir, "store"), dir: filepath.Join(o.StateDir, "plugins"), config: o.ConfigFile, admin: cmp.Or(o.AdminFile, policy.File),
 		now: o.Now, auditLog: auditLog{audits: filepath.Join(o.StateDir, "plugins", "audit"), log: o.Logger, step: o.Step}}
 	if s.now == nil {
 		s.now = time.Now
@@ -79,9 +83,17 @@ func (s *Store) BundleDir() string { return s.bundles }
 // GrantsFile is where the grants are.
 func (s *Store) GrantsFile() string { return filepath.Join(s.dir, "grants.json") }
 
-// Policy is what limits all plugins, as it is in the configuration file now.
+// Policy is what limits all plugins, as it is now in the configuration file and in the policy of
+// this computer's administrator: what both allow.
 func (s *Store) Policy() (Policy, error) {
-	return s.policy.get(time.Now(), [2]string{s.config}, func() (Policy, error) { return ReadPolicy(s.config) })
+	return s.policy.get(time.Now(), [2]string{s.config, s.admin}, func() (Policy, error) {
+		p, err := ReadPolicy(s.config)
+		if err != nil {
+			return Policy{}, err
+		}
+		limit, err := readAdminPolicy(s.admin)
+		return p.within(limit), err
+	})
 }
 
 // decisions are what holds now, for reading.

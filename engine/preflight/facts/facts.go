@@ -21,6 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/offers"
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/registry"
+	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/remedy"
@@ -103,6 +104,9 @@ func (c *Collector) Collect(ctx context.Context, exp *experiment.Experiment, off
 	}
 	if !c.Plugins.LocalReplaced() {
 		f.Saved = c.saved
+	}
+	if f.Policy, err = policy.Read(); err != nil {
+		return f, err
 	}
 	if f.GPUProviders, err = c.Plugins.GPUProviders(plugins); err != nil {
 		return f, err
