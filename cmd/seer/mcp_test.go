@@ -226,12 +226,7 @@ func (p *program) gone(session *mcp.ClientSession) {
 // eventually waits for a file in the sandbox's workspace.
 func (p *program) eventually(file string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if p.command("exec", "lab", "--", "test", "-e", file).Run() == nil {
-			return
-		}
-	}
-	p.t.Fatalf("%s never came", file)
+	testkit.EventuallyNil(p.t, file, func() error { return p.command("exec", "lab", "--", "test", "-e", file).Run() })
 }
 
 func TestMCPRefusesAFileThatIsNoConnection(t *testing.T) {

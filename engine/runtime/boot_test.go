@@ -98,7 +98,7 @@ func TestBootRefusals(t *testing.T) {
 	t.Parallel()
 	m := start(t, nil)
 	wrong := newClient(t, m.boot.Listen, "wrong")
-	eventually(t, "an answer", func() error {
+	testkit.EventuallyNil(t, "an answer", func() error {
 		_, err := wrong.Health(testContext(t))
 		if protocol.CodeOf(err) != protocol.Unauthorized {
 			return fmt.Errorf("got %v", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -165,7 +166,7 @@ func TestSelfEndIsRetried(t *testing.T) {
 func TestSelfEndWithoutItsCloud(t *testing.T) {
 	t.Parallel()
 	m := selfEnding(t, "http://127.0.0.1:1", func(b *loader.Boot) { b.BootSeconds = 0.1 })
-	eventually(t, "two tries", func() error {
+	testkit.EventuallyNil(t, "two tries", func() error {
 		if n := strings.Count(m.log.String(), "asked for in vain"); n < 2 {
 			return fmt.Errorf("only %d", n)
 		}

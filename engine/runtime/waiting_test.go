@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestManyCallsWait has a thousand clients wait for one call each, and looks at what
@@ -26,7 +28,7 @@ func TestManyCallsWait(t *testing.T) {
 			"Seer-Call-Id: call-wait-%d\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", m.token, i)
 		conns = append(conns, conn)
 	}
-	eventually(t, "all calls to be there", func() error {
+	testkit.EventuallyNil(t, "all calls to be there", func() error {
 		resp := m.raw("GET", "/v1/services/tools/calls", m.token, nil)
 		data, _ := io.ReadAll(resp.Body)
 		if n := strings.Count(string(data), `"running"`); n < many {
@@ -50,7 +52,7 @@ func TestManyCallsWait(t *testing.T) {
 // dial makes a connection, also while too many others are being made.
 func (m *machine) dial() (conn net.Conn) {
 	m.t.Helper()
-	eventually(m.t, "a connection", func() (err error) {
+	testkit.EventuallyNil(m.t, "a connection", func() (err error) {
 		conn, err = net.Dial("unix", strings.TrimPrefix(m.boot.Listen, "unix:"))
 		return err
 	})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -362,11 +363,10 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-			if all, _ := s.List(t.Context()); len(all) > 2*i { // it is at work
-				break
-			}
-		}
+		testkit.Eventually(t, "it is at work", func() bool {
+			all, _ := s.List(t.Context())
+			return len(all) > 2*i
+		})
 		time.Sleep(time.Duration(7*i) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -224,16 +224,6 @@ func (a answer) want(t testing.TB, fields object) {
 	}
 }
 
-// until asks again until it is so.
-func until(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never came: %s", what)
-		}
-	}
-}
-
 func hostileNames() []string {
 	return []string{
 		`it's "quoted"`, `$(touch pwned)`, "`id`", "new\nline", "-rf", "--help", "é ü 漢字 🎉", "a;b&&c|d", `back\slash`, " leading and trailing ", "%2e%2e", "#x?y=z&w", "~tilde", "*",
