@@ -181,12 +181,7 @@ func TestBootTimeout(t *testing.T) {
 func TestBootStaleSocket(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
-	_ = m.cmd.Process.Kill()
-	<-m.exited
-	m.gone()
-	m.exited = make(chan struct{})
-	m.launch()
-	m.push()
+	m.startAgain()
 }
 
 func dialer(path string) func(context.Context, string, string) (net.Conn, error) {

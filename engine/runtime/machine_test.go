@@ -105,6 +105,17 @@ func newClient(t testing.TB, endpoint, token string) *client.Client {
 	return c
 }
 
+// startAgain kills the machine's command and starts it anew.
+func (m *machine) startAgain() {
+	m.t.Helper()
+	_ = m.cmd.Process.Kill()
+	<-m.exited
+	m.gone()
+	m.exited = make(chan struct{})
+	m.launch()
+	m.push()
+}
+
 func (m *machine) launch() {
 	argv := append(slices.Clone(m.wrap), loader.Command("python3")...)
 	m.cmd = exec.Command(argv[0], argv[1:]...)

@@ -94,14 +94,30 @@ func (m *machine) answers(ctx context.Context, c *client.Client) {
 	})
 }
 
+// counts has processes count in the files daemon and front.
+func (m *machine) counts(ctx context.Context) {
+	m.t.Helper()
+	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+		m.t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+}
+
+// parkAlone parks the machine and says nothing more: it goes on by itself.
+func (m *machine) parkAlone(ctx context.Context) {
+	m.t.Helper()
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
+		m.t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+	m.answers(ctx, m.client)
+}
+
 func TestPark(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
+	m.counts(ctx)
 	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: "../../etc"}); protocol.CodeOf(err) != protocol.Invalid {
 		t.Errorf("a path as the id: %v", err)
 	}
@@ -121,11 +137,7 @@ func TestPark(t *testing.T) {
 	}
 	// Nobody says how it goes on: it does.
 	before := m.socket()
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
-	m.answers(ctx, m.client)
+	m.parkAlone(ctx)
 	if after := m.socket(); os.SameFile(before, after) && after.ModTime().Equal(before.ModTime()) {
 		t.Error("the socket of a machine that was parked is the one of before")
 	}
@@ -141,15 +153,8 @@ func TestProofAfterItWentOn(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
-	m.answers(ctx, m.client)
+	m.counts(ctx)
+	m.parkAlone(ctx)
 	at := filepath.Join(m.dir, "s")
 	if err := parking.Ask(ctx, at, parking.NewKey(), parkID); !errors.Is(err, parking.ErrProof) {
 		t.Errorf("asked by somebody without the key: %v", err)
@@ -342,10 +347,7 @@ func TestParkedByNobody(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
+	m.counts(ctx)
 	before := m.socket()
 	const soon = 0.3
 	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: soon}); err != nil {

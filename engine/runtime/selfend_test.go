@@ -232,12 +232,7 @@ func TestRestartedBeforeItsEnd(t *testing.T) {
 	cloud := newCloud(t)
 	m := selfEnding(t, cloud.URL, nil)
 	m.push()
-	_ = m.cmd.Process.Kill()
-	<-m.exited
-	m.gone()
-	m.exited = make(chan struct{})
-	m.launch()
-	m.push()
+	m.startAgain()
 	if got := cloud.requests(); len(got) > 0 {
 		t.Errorf("the cloud was asked %q", got)
 	}

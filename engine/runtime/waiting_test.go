@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -38,7 +36,7 @@ func TestManyCallsWait(t *testing.T) {
 	})
 	each := (m.memory() - before) / many
 	t.Logf("%d KiB for each call that waits", each>>10)
-	if limit := int64(64 << 10); each > limit && !raced() {
+	if limit := int64(64 << 10); each > limit && !testkit.Race {
 		t.Errorf("a call that waits costs %d KiB", each>>10)
 	}
 	writeFile(t, m.boot.Roots["/workspace"]+"/go", "")
@@ -57,33 +55,4 @@ func (m *machine) dial() (conn net.Conn) {
 		return err
 	})
 	return conn
-}
-
-// raced reports whether the race detector watches, which needs much memory.
-func raced() bool {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	for _, s := range info.Settings {
-		if s.Key == "-race" && s.Value == "true" {
-			return true
-		}
-	}
-	return false
-}
-
-// memory is what the runtime has of the machine's.
-func (m *machine) memory() int64 {
-	m.t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.runtimePid()))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	var kb int64
-	_, rest, _ := strings.Cut(string(data), "VmRSS:")
-	if _, err := fmt.Sscan(rest, &kb); err != nil {
-		m.t.Fatal(err)
-	}
-	return kb << 10
 }

@@ -32,14 +32,7 @@ func begin(t *testing.T, o fakemodal.Options) (*fakemodal.Cloud, *modal.Client) 
 		o.Grace = 100 * time.Millisecond
 	}
 	cloud := fakemodal.New(o)
-	if err := cloud.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Start(t, cloud)
 	return cloud, connect(t, cloud.Env())
 }
 

@@ -19,6 +19,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/mcp/internal/mcptest"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime"
@@ -134,22 +135,11 @@ func agentNamed(t testing.TB, name string, o shell.Options, client *sdkmcp.Clien
 	return agentOf(t, box(t).session, name, o, client)
 }
 
-func agentOf(t testing.TB, of client.Session, name string, o shell.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
+func agentOf(t testing.TB, of client.Session, name string, o shell.Options, options *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	here, there := sdkmcp.NewInMemoryTransports()
-	served := make(chan error, 1)
-	go func() { served <- shell.Serve(ctx, shell.Fixed(of), there, o) }()
-	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "0"}, client).Connect(ctx, here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		session.Close()
-		cancel()
-		<-served
+	return mcptest.Client{Name: name, Options: options}.Connect(t, func(ctx context.Context, transport sdkmcp.Transport) error {
+		return shell.Serve(ctx, shell.Fixed(of), transport, o)
 	})
-	return session
 }
 
 type object = map[string]any
