@@ -120,7 +120,7 @@ func (s Session) Page(name string) (Page, error) {
 	case name == "code":
 		return Page{Port: state.CodeServer.Port, Path: state.CodeServer.path(), Password: state.CodeServer.Secret}, nil
 	}
-	return Page{}, unsupported("%q is no page of a sandbox; there are jupyter and code", name)
+	return Page{}, unsupported("%q is not a page of a sandbox; there are jupyter and code", name)
 }
 
 // Notebook is the client of the notebook service, through the runtime: it needs no way to

@@ -259,6 +259,6 @@ func TestTheSetUpRunsFirstAndAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := repl.Prepare(t.Context(), b.admin, repl.Python{Python: "/bin/false"}); err == nil || !strings.Contains(err.Error(), "exit code 1") {
-		t.Errorf("a program that is no Python: %v", err)
+		t.Errorf("a program that is not Python: %v", err)
 	}
 }

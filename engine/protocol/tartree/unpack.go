@@ -227,7 +227,7 @@ func (u *unpacker) finish() error {
 		}
 	}
 	if n := len(u.refused); n > 0 {
-		return protocol.Errorf(protocol.Invalid, "%d entries were left out because they are no plain files, would leave the folder, or would take the place of a pipe, a socket or a device: %s",
+		return protocol.Errorf(protocol.Invalid, "%d entries were left out because they are not plain files, would leave the folder, or would take the place of a pipe, a socket or a device: %s",
 			n, shownNames(u.refused))
 	}
 	if u.links { // nobody misses what was not saved

@@ -134,7 +134,7 @@ func (p *quiescence) run() {
 	defer p.resume()
 	log := p.c.deps.Log
 	if !p.awaitRequester() {
-		log.Warn("whoever had the machine parked is gone; it goes on")
+		log.Warn("the client that parked the machine is gone; the machine continues")
 		return
 	}
 	if err := p.closeSockets(); err != nil {
@@ -161,7 +161,7 @@ func (p *quiescence) run() {
 		p.until, p.requester.limit = time.Now(), 0
 	}
 	if p.awaitThaw() {
-		log.Warn("nobody had the parked machine go on; it does so by itself")
+		log.Warn("no client resumed the parked machine; it continues by itself")
 	}
 }
 
@@ -240,7 +240,7 @@ func (p *quiescence) awaitRenewal() (protocol.Renewal, error) {
 		if renewal, ok := parking.Open(p.key, p.id, data); err == nil && ok {
 			var r protocol.Renewal
 			if err := json.Unmarshal(renewal, &r); err != nil {
-				return r, fmt.Errorf("what was said to the parked machine is not valid: %w", err)
+				return r, fmt.Errorf("the renewal of the parked machine is not valid: %w", err)
 			}
 			_ = os.Remove(p.file("go"))
 			_ = os.Remove(p.file("park"))
@@ -252,7 +252,7 @@ func (p *quiescence) awaitRenewal() (protocol.Renewal, error) {
 		case errors.Is(err, os.ErrNotExist) && alone.IsZero():
 			alone = now
 		case errors.Is(err, os.ErrNotExist) && now.Sub(alone) > unclaimedCopy:
-			return protocol.Renewal{}, errors.New("the machine is a copy, and nobody says of what sandbox")
+			return protocol.Renewal{}, errors.New("the machine is a copy, and the renewal names no sandbox")
 		case err == nil && (p.requester.gone() || now.After(p.until.Round(0))):
 			_ = os.Remove(p.file("park"))
 			_ = os.Remove(p.requester.file)

@@ -91,7 +91,7 @@ func (h *standstill) awaitProof() {
 	select {
 	case <-h.proven:
 	case <-limit.C:
-		h.c.deps.Log.Warn("nobody asked the runtime to prove itself; the machine goes on")
+		h.c.deps.Log.Warn("no client asked the runtime to prove itself; the machine continues")
 	case <-h.c.deps.Over:
 	}
 }
@@ -124,7 +124,7 @@ func (c *Handler) PostProof(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := c.prover.Load()
 	if h == nil || !parking.Asked(h.key, h.id, q) {
-		return protocol.Errorf(protocol.Unauthorized, "this question is not of whoever parked the machine")
+		return protocol.Errorf(protocol.Unauthorized, "the question is not from the client that parked the machine")
 	}
 	if !h.proves(r) {
 		go c.repeatStandstill(h)
