@@ -163,8 +163,8 @@ func add[A any](s *server, t *mcp.Tool, f func(context.Context, *mcp.CallToolReq
 	})
 }
 
-// cellNames are the arguments that have a cell's content, in one tool or another: whoever
-// takes the one of another tool is understood.
+// cellNames are the arguments that have a cell's content, in one tool or another:
+// each tool also takes the name that another one has for it.
 func cellNames() []string { return []string{"code", "source", "content"} }
 
 // badArgument is the failure of a tool that was called in a way that cannot work.

@@ -24,7 +24,7 @@ var (
 )
 
 // settleTime is how long nothing else moves after the socket was made again, so that
-// whoever looks for it can tell it from one that somebody else has made.
+// a client can tell it from a socket that another program has made.
 const settleTime = 3 * time.Second
 
 // unclaimedCopy is how long a copy waits to be told who it is.
@@ -43,8 +43,8 @@ type quiescence struct {
 	back      *gpusBack
 }
 
-// requester is whoever had the machine parked, seen by a file that it touches. Looks are
-// counted, not time: that goes on while the machine itself does not run.
+// requester is the client that parked the machine, seen by a file that it touches. Looks are
+// counted, not time: time passes also while the machine itself does not run.
 type requester struct {
 	file    string
 	touched time.Time
@@ -165,8 +165,8 @@ func (p *quiescence) run() {
 	}
 }
 
-// awaitRequester waits until whoever comes to the machine is received elsewhere: what still
-// waited to be accepted when the socket is closed would never have an answer.
+// awaitRequester waits until new connections to the machine go elsewhere: one that still waits
+// to be accepted when the socket is closed would never get an answer.
 func (p *quiescence) awaitRequester() bool {
 	if p.requester.limit == 0 {
 		return true
@@ -229,8 +229,8 @@ func (p *quiescence) closeSockets() error {
 	return os.WriteFile(p.file("park"), nil, 0o600)
 }
 
-// awaitRenewal returns what is said in the folder of the socket. Whoever does not find there what
-// was left has become another machine: its folder is another one.
+// awaitRenewal returns the renewal from the folder of the socket. A machine that does not find
+// there what it left has become another machine, whose folder is another one.
 func (p *quiescence) awaitRenewal() (protocol.Renewal, error) {
 	tick := time.NewTicker(quiesceTick)
 	defer tick.Stop()

@@ -113,7 +113,7 @@ func WithListener(l net.Listener) context.Context {
 }
 
 // PostProof proves that this is the runtime that was parked. Where it cannot, the machine
-// stands still once more: whoever asks finds another socket, and asks there.
+// stands still once more: the client finds another socket, and asks there.
 func (c *Handler) PostProof(w http.ResponseWriter, r *http.Request) error {
 	c.deps.LimitBody(w)
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
@@ -141,7 +141,7 @@ func (c *Handler) repeatStandstill(before *standstill) {
 	ctx, cancel := context.WithTimeout(context.Background(), proofPatience)
 	defer cancel()
 	if _, err := c.freezer.begin(ctx); err != nil {
-		return // it stands still already, or files are written: whoever asks does so again
+		return // it stands still already, or files are written: the client asks again
 	}
 	c.deps.Persist() // a runtime that comes after this one has to know
 	h := newStandstill(c, before.id, before.key, filepath.Join(before.dir, before.name))
