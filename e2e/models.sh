@@ -50,7 +50,7 @@ before notebook 3 '{name: ./quagmire-9b, dtype: blfoat16}' <<<'broken.yaml:4: sa
 before notebook 3 '{name: ./parrot-lora, is_peft: true}' <<<'broken.yaml:4: sandbox.models.0: is_peft needs base_model'
 before cli 3 '{name: ./parrot-lora, is_peft: true, base_model: ./nowhere}' <<<'broken.yaml:4: sandbox.models.0.base_model: there is no `'
 before notebook 3 '{name: ./parrot-lora, load_as_peft: true}' <<<'broken.yaml:4: sandbox.models.0: the model `./parrot-lora` cannot be loaded: it is a PEFT adapter and no whole model; set is_peft'
-before notebook 3 '{name: ./bramble-2b, is_peft: true, base_model: ./quagmire-9b}' <<<'it has no adapter_config.json, so it is no PEFT adapter; remove is_peft'
+before notebook 3 '{name: ./bramble-2b, is_peft: true, base_model: ./quagmire-9b}' <<<'it has no adapter_config.json, so it is not a PEFT adapter; remove is_peft'
 before notebook 3 '{name: ./cut-weights, hidden: true}' <<<'broken.yaml:4: sandbox.models.0: the model `./cut-weights` cannot be loaded: its file model.safetensors is damaged'
 before cli 3 ./no-config <<<'broken.yaml:4: sandbox.models.0: the model `./no-config` cannot be loaded: it has no config.json'
 refused notebook 3 ./no-weights <<<'broken.yaml:4: sandbox.models.0: the model `./no-weights` cannot be loaded: OSError: Error no file named'
@@ -59,7 +59,7 @@ broken.yaml:4: sandbox.models.0.device: the model `./quagmire-9b` cannot be load
 set sandbox.gpu
 load("/models/model"
 W
-refused cli 3 '{name: ./quagmire-9b, dtype: float8_none}' <<<"broken.yaml:4: sandbox.models.0.dtype: the model \`./quagmire-9b\` cannot be loaded: ValueError: dtype 'float8_none' is no dtype of torch"
+refused cli 3 '{name: ./quagmire-9b, dtype: float8_none}' <<<"broken.yaml:4: sandbox.models.0.dtype: the model \`./quagmire-9b\` cannot be loaded: ValueError: dtype 'float8_none' is not a dtype of torch"
 refused notebook 3 '{name: ./parrot-lora, is_peft: true, base_model: ./osier-3b}' <<<'broken.yaml:4: sandbox.models.0.base_model: the model `./parrot-lora` cannot be loaded: ValueError: the adapter /models/parrot-lora does not fit'
 refused notebook 3 ./own-code <<<'Seer runs no code that a model brings; if you trust it, set workspace.preload_models: false'
 if grep "own code has run" broken.out; then exit 1; fi

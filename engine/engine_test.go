@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -283,20 +284,13 @@ func TestAttachedLeaseEndsWithoutItsProgram(t *testing.T) {
 		return err
 	})
 	s.Close() // as a killed program would
-	deadline := time.Now().Add(5 * time.Minute)
-	for {
+	testkit.EventuallyNil(t, "the end of the sandbox", func() error {
 		info, err := e.Show(t.Context(), s.ID())
-		if err != nil {
-			t.Fatal(err)
+		if err == nil && info.State.Live() {
+			err = fmt.Errorf("it still lives: %+v", info)
 		}
-		if !info.State.Live() {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it still lives: %+v", info)
-		}
-		<-time.After(100 * time.Millisecond)
-	}
+		return err
+	})
 }
 
 func TestTwoEnginesInOneProcess(t *testing.T) {

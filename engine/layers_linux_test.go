@@ -21,6 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/trust"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testsource"
 )
 
@@ -247,6 +248,8 @@ func TestLayerIsMadeOnce(t *testing.T) {
 	if l := b.layers(); len(l) != 0 {
 		t.Errorf("left: %v", l)
 	}
+	release := sync.OnceFunc(func() { close(released) })
+	defer release()
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
@@ -261,13 +264,8 @@ func TestLayerIsMadeOnce(t *testing.T) {
 			}
 		})
 	}
-	for limit := time.Now().Add(2 * time.Minute); b.counted("another start is building") == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Error("neither waits for the other")
-			break
-		}
-	}
-	close(released)
+	testkit.Eventually(t, "one of them waits for the other", func() bool { return b.counted("another start is building") > 0 })
+	release()
 	both.Wait()
 	if b.counted("building the layer") != 1 || len(b.layers()) != 1 {
 		t.Errorf("built %d times: %v", b.counted("building the layer"), b.layers())

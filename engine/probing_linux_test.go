@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,20 +177,18 @@ func TestHiddenModelInNotebook(t *testing.T) {
 	if err := s.Runtime().Processes().Delete(t.Context(), notebook.ProcessID); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	testkit.EventuallyNil(t, "the error of a Jupyter that has ended", func() error {
 		again, err := s.Notebook(t.Context())
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
+		defer again.Close()
 		_, err = again.Info(t.Context())
-		again.Close()
 		if err != nil && strings.Contains(err.Error(), "has ended and does not come back") {
-			break
+			return nil
 		}
-		if time.Now().After(end) {
-			t.Fatalf("after its end: %v", err)
-		}
-	}
+		return fmt.Errorf("it is still used: %v", err)
+	})
 	env, err := s.Environment(t.Context())
 	if err != nil {
 		t.Fatal(err)

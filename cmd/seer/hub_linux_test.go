@@ -18,7 +18,10 @@ import (
 const hubExperiment = `name: hub
 sandbox:
   models: [org/open, {name: org/gated, revision: v1}]
-serve:
+` + agentWithTools
+
+// agentWithTools is the part of an experiment that has agent.py call interface.py.
+const agentWithTools = `serve:
   - {file: interface.py, expose_as: library, name: tools}
 agent:
   command: [python3, agent.py]
@@ -127,13 +130,7 @@ const dataExperiment = `name: data
 sandbox:
   models: [{name: org/open, include: [MODELFILES]}]
   datasets: [org/set, ./data]
-serve:
-  - {file: interface.py, expose_as: library, name: tools}
-agent:
-  command: [python3, agent.py]
-workspace:
-  files: [agent.py]
-`
+` + agentWithTools
 
 const dataInterface = `import os
 

@@ -322,7 +322,7 @@ func wantModel(t *testing.T, out string, files map[string]fakehub.File) {
 		}
 		want, known := files[name]
 		if !known {
-			t.Errorf("%s is no file of the model", name)
+			t.Errorf("%s is not a file of the model", name)
 			return nil
 		}
 		have, err := os.ReadFile(path)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/sys/unix"
@@ -80,7 +79,7 @@ func TestInstallersAtATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.touch(folder, "go")
-	y.seesAgain("held up", len(before)) // a line of before may come once more
+	y.seesAfter(len(before), "held up again") // a line of before may come once more
 	p.touch(folder, "on")
 	y.ends(0)
 	after := y.all()[len(before):]
@@ -156,16 +155,6 @@ func (y *typed) all() string {
 	}
 	text, _, _ := strings.Cut(y.screen(), last)
 	return text
-}
-
-// seesAgain waits for a text behind a place of the screen.
-func (y *typed) seesAgain(text string, from int) {
-	y.t.Helper()
-	for end := time.Now().Add(patience); !strings.Contains(y.screen()[from:], text+" again"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			y.t.Fatalf("%q does not come; the screen has %q", text, termtest.Visible(y.screen()[from:]))
-		}
-	}
 }
 
 // TestCopiesAtATerminal: a copy that is more than a moment says how far it is.

@@ -349,7 +349,7 @@ func (j *jsonTrial) onlyJSON(name, text string) (values []any) {
 	for line := range strings.Lines(text) {
 		var v any
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
-			j.t.Errorf("seer %s: a line that is no JSON: %q", name, line)
+			j.t.Errorf("seer %s: a line that is not JSON: %q", name, line)
 		}
 		values = append(values, v)
 	}

@@ -129,13 +129,20 @@ func (p *program) server(dir, name string) *exec.Cmd {
 	return cmd
 }
 
-// TestMCP lets the official client start what serve --as mcp configured.
-func TestMCP(t *testing.T) {
+// newMCPProgram has a sandbox lab whose functions are tools; the folder out has their mcp.json.
+func newMCPProgram(t *testing.T, code, out string) *program {
+	t.Helper()
 	p := newProgram(t)
 	p.write("exp.yaml", "name: test\nsandbox: {timeout: 10m}\n")
-	p.write("tools.py", mcpInterface)
+	p.write("tools.py", code)
 	p.run("up", "exp.yaml", "--name", "lab")
-	p.run("serve", "lab", "tools.py", "--as", "mcp", "--name", "tools", "--out", "mcp")
+	p.run("serve", "lab", "tools.py", "--as", "mcp", "--name", "tools", "--out", out)
+	return p
+}
+
+// TestMCP lets the official client start what serve --as mcp configured.
+func TestMCP(t *testing.T) {
+	p := newMCPProgram(t, mcpInterface, "mcp")
 
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: p.server("mcp", "tools")}, nil)
@@ -226,12 +233,7 @@ func (p *program) gone(session *mcp.ClientSession) {
 // eventually waits for a file in the sandbox's workspace.
 func (p *program) eventually(file string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if p.command("exec", "lab", "--", "test", "-e", file).Run() == nil {
-			return
-		}
-	}
-	p.t.Fatalf("%s never came", file)
+	testkit.EventuallyNil(p.t, file, func() error { return p.command("exec", "lab", "--", "test", "-e", file).Run() })
 }
 
 func TestMCPRefusesAFileThatIsNoConnection(t *testing.T) {
@@ -276,11 +278,7 @@ func TestMCPSaysThatAFileIsMissing(t *testing.T) {
 
 // TestMCPEndsWithItsClient covers the ways in which clients end a server.
 func TestMCPEndsWithItsClient(t *testing.T) {
-	p := newProgram(t)
-	p.write("exp.yaml", "name: test\nsandbox: {timeout: 10m}\n")
-	p.write("tools.py", mcpInterface)
-	p.run("up", "exp.yaml", "--name", "lab")
-	p.run("serve", "lab", "tools.py", "--as", "mcp", "--name", "tools", "--out", "mcp")
+	p := newMCPProgram(t, mcpInterface, "mcp")
 	for _, how := range []string{"stdin closed", "SIGTERM"} {
 		cmd := p.server("mcp", "tools")
 		in, out := testkit.StartPiped(t, cmd)

@@ -36,11 +36,7 @@ def count(n: int):
 // TestMCPOverHTTP lets the official client keep a large result in the sandbox, hand it
 // on, and end a call that takes long.
 func TestMCPOverHTTP(t *testing.T) {
-	p := newProgram(t)
-	p.write("exp.yaml", "name: test\nsandbox: {timeout: 10m}\n")
-	p.write("tools.py", mcpLongInterface)
-	p.run("up", "exp.yaml", "--name", "lab")
-	p.run("serve", "lab", "tools.py", "--as", "mcp", "--name", "tools", "--out", ".")
+	p := newMCPProgram(t, mcpLongInterface, ".")
 	address, token := p.serveHTTP("--wait", "1s")
 
 	connect := func(token string) (*mcp.ClientSession, error) {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,11 +36,12 @@ func (p *program) developing(dir string, args []string, during func(until func(t
 	}()
 	during(func(text string) {
 		p.t.Helper()
-		for end := time.Now().Add(4 * patience); !strings.Contains(said.String(), text); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				p.t.Fatalf("never %q in:\n%s", text, said)
+		testkit.EventuallyNil(p.t, strconv.Quote(text), func() error {
+			if !strings.Contains(said.String(), text) {
+				return errors.New(said.String())
 			}
-		}
+			return nil
+		})
 	})
 	return said.String()
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // typed is a program on a terminal at which somebody types.
@@ -63,11 +66,33 @@ func (y *typed) screen() string {
 // sees waits for a text on the screen.
 func (y *typed) sees(text string) {
 	y.t.Helper()
-	for end := time.Now().Add(patience); !strings.Contains(y.screen(), text); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			y.t.Fatalf("%q does not come; the screen has %q", text, y.screen())
+	y.seesAfter(0, text)
+}
+
+// seesAfter waits for a text behind a place of the screen.
+func (y *typed) seesAfter(place int, text string) {
+	y.t.Helper()
+	testkit.EventuallyNil(y.t, strconv.Quote(text), func() error { return y.shows(place, text) })
+}
+
+// typesUntil types again and again until a text is on the screen.
+func (y *typed) typesUntil(text, keys string) {
+	y.t.Helper()
+	testkit.EventuallyNil(y.t, strconv.Quote(text), func() error {
+		err := y.shows(0, text)
+		if err != nil {
+			y.types(keys)
 		}
+		return err
+	})
+}
+
+// shows fails unless a text is behind a place of the screen.
+func (y *typed) shows(place int, text string) error {
+	if shown := y.screen()[place:]; !strings.Contains(shown, text) {
+		return fmt.Errorf("the screen has %q", termtest.Visible(shown))
 	}
+	return nil
 }
 
 func (y *typed) types(text string) {
@@ -116,18 +141,12 @@ func TestShell(t *testing.T) {
 	if err := unix.IoctlSetWinsize(int(y.keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 120}); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); !strings.Contains(y.screen(), "50 120") && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		y.types("stty size\r")
-	}
-	y.sees("50 120")
+	y.typesUntil("50 120", "stty size\r")
 
 	// Ctrl-C is the foreground program's, not seer's; so is Ctrl-D.
 	y.types("trap 'echo caught-$((1+1))' INT; echo wait-$((1+2)); sleep 600\r")
 	y.sees("wait-3")
-	for end := time.Now().Add(patience); !strings.Contains(y.screen(), "caught-2") && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		y.types("\x03")
-	}
-	y.sees("caught-2")
+	y.typesUntil("caught-2", "\x03")
 	y.types("(exit 5)\r\x04")
 	y.ends(5)
 	if y.raw() {

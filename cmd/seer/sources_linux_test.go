@@ -18,13 +18,7 @@ import (
 const sourceExperiment = `name: sources
 sandbox:
   models: [{name: "MODEL"}]
-serve:
-  - {file: interface.py, expose_as: library, name: tools}
-agent:
-  command: [python3, agent.py]
-workspace:
-  files: [agent.py]
-`
+` + agentWithTools
 
 const sourceAgent = `import tools
 print(sorted(tools.contents("MODEL").items()))

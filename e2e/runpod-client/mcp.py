@@ -34,7 +34,7 @@ class Server:
         raise EOFError("the MCP server has ended")
 
     def call(self, name, **arguments):
-        """The result of a tool: a value, or text where it is no JSON."""
+        """The result of a tool: a value, or text where it is not JSON."""
         result = self.request("tools/call", {"name": name, "arguments": arguments})
         text = "".join(part.get("text", "") for part in result["content"])
         if result.get("isError"):

@@ -60,7 +60,7 @@ func (m *maker) json(ctx context.Context, name, from, to string) error {
 	strict, back := pyjson.Strict(data)
 	v, err := decode(strict)
 	if err != nil {
-		return cannot("%s is no JSON that could be changed: %v", name, err)
+		return cannot("%s is not JSON that could be changed: %v", name, err)
 	}
 	v, err = c.value("", v)
 	if err != nil {
@@ -206,7 +206,7 @@ func (m *maker) index(ctx context.Context, name, from, to string) error {
 		return err
 	}
 	if err := json.Unmarshal(data, &index); err != nil {
-		return cannot("%s is no index of weights: %v", name, err)
+		return cannot("%s is not an index of weights: %v", name, err)
 	}
 	clean, err := encode(index)
 	if err != nil {
@@ -234,7 +234,7 @@ func (m *maker) vocabulary(ctx context.Context, name, from, to string) error {
 	}
 	var parts, model map[string]json.RawMessage
 	if json.Unmarshal(data, &parts) != nil || parts["model"] != nil && json.Unmarshal(parts["model"], &model) != nil {
-		return cannot("%s is no tokenizer that could be read", name)
+		return cannot("%s is not a tokenizer that could be read", name)
 	}
 	rest, dropped := []byte(nil), false
 	for key, part := range parts {

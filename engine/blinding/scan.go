@@ -128,11 +128,11 @@ func (s Scan) python(ctx context.Context, in Sandbox) (map[string]string, error)
 	}
 	text, err := in.Python(ctx, modelload.Look(s.Variables))
 	if err != nil {
-		return nil, fmt.Errorf("look at what is prepared: %w", err)
+		return nil, fmt.Errorf("search the prepared kernel: %w", err)
 	}
 	seen := map[string]string{}
 	if err := json.Unmarshal([]byte(lastLine(text)), &seen); err != nil {
-		return nil, fmt.Errorf("look at what is prepared: %w", err)
+		return nil, fmt.Errorf("search the prepared kernel: %w", err)
 	}
 	return seen, nil
 }

@@ -35,7 +35,7 @@ func TestScan(t *testing.T) {
 	}{
 		{answer: `{}`, python: "noise\n" + `{"environment": "nothing"}`},
 		{answer: `{"places": ["the file /tmp/a"]}`, python: `{"environment": "of quagmire"}`, places: []string{"the file /tmp/a", "environment in the prepared Python"}},
-		{answer: `{}`, python: "no JSON", fails: "look at what is prepared"},
+		{answer: `{}`, python: "no JSON", fails: "search the prepared kernel"},
 		{answer: `{}`, python: `{}`, exit: 2, fails: "exit code 2"},
 	} {
 		var told []string

@@ -47,7 +47,7 @@ func (m *maker) safetensors(ctx context.Context, name, from, to string) error {
 func (m *maker) header(ctx context.Context, name string, header []byte) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(header, &fields); err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "%s is not a file of safetensors: its header is no JSON: %v", name, err)
+		return nil, sdk.Errorf(sdk.Invalid, "%s is not a file of safetensors: its header is not JSON: %v", name, err)
 	}
 	if metadata, has := fields["__metadata__"]; has {
 		var said struct {

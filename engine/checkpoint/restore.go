@@ -60,7 +60,7 @@ func (c Checkpointer) restorer(ctx context.Context, dir string) (restorer, error
 		err = fmt.Errorf("its version is %d", r.from.Version)
 	}
 	if err != nil {
-		return r, fmt.Errorf("what was saved of the sandbox cannot be read: %w", err)
+		return r, fmt.Errorf("the saved state of the sandbox cannot be read: %w", err)
 	}
 	if r.boot, err = bootTime(dir); err != nil {
 		return r, err

@@ -14,21 +14,11 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func call(fn string, args ...any) client.CallRequest {
 	return client.CallRequest{Service: "tools", Function: fn, Args: args}
-}
-
-// eventually waits for what must come.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if is() {
-			return
-		}
-	}
-	t.Fatalf("%s was never so", what)
 }
 
 func TestCallsShareConnections(t *testing.T) {
@@ -163,7 +153,7 @@ func TestLargeAnswersAreAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	eventually(t, "both answers acknowledged", func() bool {
+	testkit.Eventually(t, "both answers acknowledged", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return slices.Equal(s.acked, []string{big.ID, small.ID})
@@ -201,7 +191,7 @@ func TestStoppingAStreamCancels(t *testing.T) {
 			break
 		}
 	}
-	eventually(t, "the call cancelled", func() bool {
+	testkit.Eventually(t, "the call cancelled", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return slices.ContainsFunc(s.heads, func(h protocol.FrameHeader) bool { return h.Kind == protocol.FrameCancel })
@@ -223,7 +213,7 @@ func TestPendingCall(t *testing.T) {
 	if _, err := p.Wait(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("waiting: %v", err)
 	}
-	eventually(t, "the call begun", func() bool { _, all := s.runs(); return all == 1 })
+	testkit.Eventually(t, "the call begun", func() bool { _, all := s.runs(); return all == 1 })
 	if err := p.Cancel(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +224,7 @@ func TestPendingCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second begun", func() bool { _, all := s.runs(); return all == 2 })
+	testkit.Eventually(t, "the second begun", func() bool { _, all := s.runs(); return all == 2 })
 	p.Leave()
 	if s.calls[p.ID()].stopped() {
 		t.Error("leaving has cancelled the call")
@@ -285,7 +275,7 @@ func TestDetach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "it has begun", func() bool { _, all := s.runs(); return all == 1 })
+		testkit.Eventually(t, "it has begun", func() bool { _, all := s.runs(); return all == 1 })
 		s.mu.Lock()
 		s.cut = []int{at, at}
 		s.mu.Unlock()

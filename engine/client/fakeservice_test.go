@@ -317,12 +317,20 @@ func (c *fakeCall) cancelled() {
 	c.add(protocol.FrameHeader{Kind: protocol.FrameError, Error: &protocol.CallError{Code: protocol.CallCancelled, Message: "cancelled"}}, nil)
 }
 
-func (s *fakeService) get(w http.ResponseWriter, r *http.Request) {
+// find is the call of a request. It refuses an unknown one, which is nil.
+func (s *fakeService) find(w http.ResponseWriter, r *http.Request) *fakeCall {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := s.calls[r.PathValue("id")]
-	s.mu.Unlock()
 	if c == nil {
 		refuse(w, protocol.NotFound, "no such call")
+	}
+	return c
+}
+
+func (s *fakeService) get(w http.ResponseWriter, r *http.Request) {
+	c := s.find(w, r)
+	if c == nil {
 		return
 	}
 	from := 1
@@ -332,11 +340,8 @@ func (s *fakeService) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *fakeService) delete(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	c := s.calls[r.PathValue("id")]
-	s.mu.Unlock()
+	c := s.find(w, r)
 	if c == nil {
-		refuse(w, protocol.NotFound, "no such call")
 		return
 	}
 	c.cancel()

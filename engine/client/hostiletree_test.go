@@ -158,7 +158,7 @@ func TestHostileSandboxSendsAFile(t *testing.T) {
 			c2 := hostile(t, func(rw http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/v1/tree" {
 					rw.WriteHeader(http.StatusBadRequest)
-					fmt.Fprint(rw, `{"error":{"code":"invalid","message":"it is no folder"}}`)
+					fmt.Fprint(rw, `{"error":{"code":"invalid","message":"it is not a folder"}}`)
 					return
 				}
 				if c.mode != "" {

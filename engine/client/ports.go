@@ -17,7 +17,7 @@ import (
 // [protocol.Unavailable]. ctx limits the dialling alone.
 func (c *Client) DialPort(ctx context.Context, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
-		return nil, protocol.Errorf(protocol.Invalid, "%d is no port: they go from 1 to 65535", port)
+		return nil, protocol.Errorf(protocol.Invalid, "%d is not a port: they go from 1 to 65535", port)
 	}
 	conn, err := c.Dial(ctx)
 	if err != nil {

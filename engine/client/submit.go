@@ -36,7 +36,7 @@ func (p *PendingCall) Detach(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !call.Detached && (call.State == protocol.CallQueued || call.State == protocol.CallRunning):
-		return protocol.Errorf(protocol.Unsupported, "the call %s was not detached: the journal of its worker is full, or the worker is of an older version", p.id)
+		return protocol.Errorf(protocol.Unsupported, "the call %s was not detached: the journal of its worker is full, or the worker has an older version", p.id)
 	}
 	p.follower.keep.Store(true)
 	return nil

@@ -70,7 +70,7 @@ func (t *tunnel) explain(err error) error {
 	return &tunnelError{endpoint: t.endpoint.text, status: refused.Status, body: refused.Body, websocket: true}
 }
 
-// errorCode is the code that an answer names, whoever gave it.
+// errorCode is the code that an answer names, from whichever server it comes.
 func errorCode(body []byte) protocol.Code {
 	var named struct {
 		Error protocol.Error `json:"error"`

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -222,11 +223,7 @@ func TestInstallScriptTidies(t *testing.T) {
 	}
 	defer func() { _ = first.Cancel() }()
 	mine := strconv.Itoa(first.Process.Pid)
-	for deadline := time.Now().Add(time.Minute); len(parts(mine)) == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not begin")
-		}
-	}
+	testkit.Eventually(t, "its folder", func() bool { return len(parts(mine)) > 0 })
 	if left := parts("*"); len(left) != 1 {
 		t.Errorf("left by those before: %v", left)
 	}

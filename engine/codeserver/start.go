@@ -126,7 +126,7 @@ func digests(text string) (string, error) {
 	for i, one := range all {
 		one = strings.TrimPrefix(one, "sha256:")
 		if all[i] = one; len(one) != 64 || strings.Trim(one, "0123456789abcdef") != "" {
-			return "", sdk.Errorf(sdk.Invalid, "%s has %q, which is no SHA-256; write the 64 digits that sha256sum prints, one for each kind of machine", PinnedIn, one)
+			return "", sdk.Errorf(sdk.Invalid, "%s has %q, which is not a SHA-256; write the 64 digits that sha256sum prints, one for each kind of machine", PinnedIn, one)
 		}
 	}
 	return strings.Join(all, " "), nil

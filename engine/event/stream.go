@@ -86,22 +86,22 @@ func (r Reporter) Copied(stage Stage, bytes, total int64) {
 	r.Send(Copied{Stage: stage, Bytes: bytes, Total: total})
 }
 
-// copiedEvery is how often a copying reports how far it is.
+// copiedEvery is how often a copy reports its progress.
 const copiedEvery = 100 * time.Millisecond
 
-// Counter returns a function for [client.Counted]; total is 0 where nobody knows it.
-// After end it reports nothing: what is sent may still be read when the answer is there.
+// Counter returns a function for [client.Counted]; total is 0 if it is unknown. After end it
+// reports nothing: a body may still be read when the answer is there.
 func (r Reporter) Counter(stage Stage, total int64) (count func(int64), end func()) {
 	var mu sync.Mutex
 	var bytes int64
-	var told time.Time
+	var reported time.Time
 	var ended bool
 	count = func(n int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		bytes += n
-		if now := time.Now(); !ended && now.Sub(told) >= copiedEvery {
-			told = now
+		if now := time.Now(); !ended && now.Sub(reported) >= copiedEvery {
+			reported = now
 			r.Copied(stage, bytes, total)
 		}
 	}
@@ -112,7 +112,7 @@ func (r Reporter) Counter(stage Stage, total int64) (count func(int64), end func
 	}
 }
 
-// Counted is ctx for a copying that reports how far it is, until end.
+// Counted returns ctx for a copy that reports its progress until end.
 func (r Reporter) Counted(ctx context.Context, stage Stage, total int64) (_ context.Context, end func()) {
 	count, end := r.Counter(stage, total)
 	return client.Counted(ctx, count), end

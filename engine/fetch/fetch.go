@@ -234,7 +234,7 @@ func (s source) locate(ctx context.Context, f sdk.ModelFile) (place, error) {
 		}
 	case "file":
 		if at.Host != "" || !filepath.IsAbs(at.Path) || strings.Contains(at.Path, "\x00") {
-			return place{}, s.refuse("%s is said to be at %q, which is no absolute path on this computer", f.Path, loc.URL)
+			return place{}, s.refuse("%s is said to be at %q, which is not an absolute path on this computer", f.Path, loc.URL)
 		}
 	default:
 		return place{}, s.refuse("%s is said to be at an address of the kind %q; https, http and file can be read", f.Path, at.Scheme)

@@ -347,8 +347,8 @@ func TestHostileFetcher(t *testing.T) {
 		"long revision": {func(f *fake) { f.revision = strings.Repeat("x", 300) }, "name of a folder"},
 		"gopher":        {func(f *fake) { f.locate = at("gopher://x/y") }, `"gopher"`},
 		"no host":       {func(f *fake) { f.locate = at("http:///x") }, "without a host"},
-		"relative file": {func(f *fake) { f.locate = at("file:x") }, "no absolute path"},
-		"other machine": {func(f *fake) { f.locate = at("file://host/x") }, "no absolute path"},
+		"relative file": {func(f *fake) { f.locate = at("file:x") }, "not an absolute path"},
+		"other machine": {func(f *fake) { f.locate = at("file://host/x") }, "not an absolute path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := t.TempDir()

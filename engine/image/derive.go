@@ -25,7 +25,7 @@ func Derive(ctx context.Context, root Root, layerTar string) (Root, error) {
 	at := filepath.Dir(root.Dir)
 	base, err := readRecord(at)
 	if err != nil || base.Digest != root.Digest {
-		return Root{}, sdk.Errorf(sdk.NotFound, "%s is no root of this store; unpack the image %s again", root.Dir, short(root.Digest))
+		return Root{}, sdk.Errorf(sdk.NotFound, "%s is not a root of this store; unpack the image %s again", root.Dir, short(root.Digest))
 	}
 	s := store{filepath.Dir(filepath.Dir(at))}
 	f, err := os.Open(layerTar)

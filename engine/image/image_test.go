@@ -112,9 +112,9 @@ func TestWhatIsNotThere(t *testing.T) {
 		text string
 	}{
 		s.ref(":none"): {sdk.NotFound, "there is no such image or tag"}, s.ref(":arm"): {sdk.NotFound, "it is for linux/arm64, not for linux/amd64"},
-		s.ref(":index"): {sdk.NotFound, "there are linux/arm64"}, s.ref(":chart"): {sdk.Invalid, "no image but something of the type"},
+		s.ref(":index"): {sdk.NotFound, "there are linux/arm64"}, s.ref(":chart"): {sdk.Invalid, "not an image but something of the type"},
 		s.ref(":odd"): {sdk.Unsupported, "cannot be unpacked"}, s.ref(":path"): {sdk.Invalid, "which cannot be"},
-		s.ref(":old"): {sdk.Unsupported, "of the type"}, "Not An Image": {sdk.Invalid, "no name of an image"}, "": {sdk.Invalid, "no name of an image"},
+		s.ref(":old"): {sdk.Unsupported, "of the type"}, "Not An Image": {sdk.Invalid, "not a name of an image"}, "": {sdk.Invalid, "not a name of an image"},
 		"example.org/x:1": {sdk.Invalid, "plain HTTP"},
 	} {
 		if _, err := image.Unpack(t.Context(), ref, o); sdk.CodeOf(err) != want.code || !strings.Contains(err.Error(), want.text) {

@@ -104,7 +104,7 @@ func (j job) check(f found) error {
 	}
 	config := f.text.Config
 	if config.MediaType != v1.MediaTypeImageConfig && config.MediaType != "application/vnd.docker.container.image.v1+json" {
-		return j.fail(sdk.Invalid, "it is no image but something of the type %q", httpretry.Printable(config.MediaType+f.text.ArtifactType))
+		return j.fail(sdk.Invalid, "it is not an image but something of the type %q", httpretry.Printable(config.MediaType+f.text.ArtifactType))
 	}
 	for _, desc := range append([]v1.Descriptor{config}, f.layers...) {
 		if desc.Digest.Validate() != nil || desc.Digest.Algorithm() != digest.SHA256 || desc.Size < 0 {

@@ -13,7 +13,7 @@ func thisPlatform() string { return "linux/" + runtime.GOARCH }
 func parsePlatform(text string) (v1.Platform, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
-		return v1.Platform{}, invalid("%q is no platform; write linux/amd64", text)
+		return v1.Platform{}, invalid("%q is not a platform; write linux/amd64", text)
 	}
 	p := v1.Platform{OS: parts[0], Architecture: parts[1]}
 	if len(parts) == 3 {

@@ -54,7 +54,7 @@ func (t *tree) find(dir string, create bool) (string, error) {
 	}
 	info, err := t.root.Lstat(found)
 	if err == nil && !info.IsDir() {
-		return "", invalid("it is below %q, which is no folder", found)
+		return "", invalid("it is below %q, which is not a folder", found)
 	}
 	return found, err
 }
@@ -96,7 +96,7 @@ func walk(root *os.Root, name string, missing func(at string) error) (string, er
 			rest = append(strings.Split(target, "/"), rest...)
 			continue
 		case !info.IsDir() && len(rest) > 0:
-			return "", invalid("it is below %q, which is no folder", next)
+			return "", invalid("it is below %q, which is not a folder", next)
 		}
 		at = next
 	}

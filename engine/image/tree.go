@@ -204,7 +204,7 @@ func (t *tree) hardLink(hdr *tar.Header, in *os.Root, base, full string) error {
 		return nil
 	}
 	if info, err := t.root.Lstat(from); err != nil || info.IsDir() {
-		return invalid("a hard link leads to %q, which is no file", hdr.Linkname)
+		return invalid("a hard link leads to %q, which is not a file", hdr.Linkname)
 	}
 	if err := t.clear(in, base); err != nil {
 		return err

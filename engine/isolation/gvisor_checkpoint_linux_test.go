@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -34,15 +34,21 @@ func ask(t *testing.T, work string) string {
 	if err := os.WriteFile(filepath.Join(work, "ask"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(60 * time.Second); ; <-time.After(10 * time.Millisecond) {
-		if data, err := os.ReadFile(answer); err == nil {
-			_ = os.Remove(answer)
-			return string(data)
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("no answer")
-		}
+	return waitForFile(t, answer)
+}
+
+// waitForFile returns the contents of a file as soon as it is there, and removes it.
+func waitForFile(t *testing.T, path string) (text string) {
+	t.Helper()
+	testkit.EventuallyNil(t, path, func() error {
+		data, err := os.ReadFile(path)
+		text = string(data)
+		return err
+	})
+	if err := os.Remove(path); err != nil {
+		t.Error(err)
 	}
+	return text
 }
 
 // Saved processes go on where they were, in several sandboxes at once, while the
@@ -144,14 +150,7 @@ while True:
 	}, "exec python3 -c '"+server+"'")
 	wait := func(name string) {
 		t.Helper()
-		for deadline := time.Now().Add(60 * time.Second); ; <-time.After(10 * time.Millisecond) {
-			if _, err := os.Stat(filepath.Join(work, name)); err == nil {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("no %s", name)
-			}
-		}
+		waitForFile(t, filepath.Join(work, name))
 	}
 	if err := Checkpoint(t.Context(), b.state, t.TempDir(), true); sdk.CodeOf(err) != sdk.Unavailable {
 		t.Errorf("with a socket: %v", err)

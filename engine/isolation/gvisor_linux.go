@@ -190,7 +190,7 @@ func (g *gvisor) command() (*exec.Cmd, error) {
 		run = append([]string{tools["setpriv"], "--pdeathsig", "KILL", "--", tools["sh"], "-c", alive, "sh"}, run...)
 	}
 	if !g.spec.Root.Writable {
-		// The caller's files belong to the user inside, whoever the caller is.
+		// The caller's files belong to the user inside, independent of the caller.
 		id := strconv.Itoa(uid)
 		run = append([]string{tools["unshare"], "--user", "--map-user=" + id, "--map-group=" + id, "--keep-caps", "--mount", "--"}, run...)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -187,6 +188,17 @@ func using(t *testing.T, word string) []string {
 	return found
 }
 
+// waitForUnused waits until no process carries a word in its command line.
+func waitForUnused(t *testing.T, word string) {
+	t.Helper()
+	testkit.EventuallyNil(t, "the end of all processes", func() error {
+		if left := using(t, word); len(left) > 0 {
+			return fmt.Errorf("running: %v", left)
+		}
+		return nil
+	})
+}
+
 // What was started is all that has to be killed.
 func TestGVisorDiesWithItsProcess(t *testing.T) {
 	for name, spec := range map[string]Spec{"plain": {}, "writable": {Root: Root{Image: image(t), Writable: true}}} {
@@ -198,13 +210,7 @@ func TestGVisorDiesWithItsProcess(t *testing.T) {
 				t.Errorf("running: %v", using(t, b.state))
 			}
 			b.kill()
-			deadline := time.Now().Add(2 * time.Minute)
-			for len(using(t, b.state)) > 0 {
-				if time.Now().After(deadline) {
-					t.Fatalf("left running: %v", using(t, b.state))
-				}
-				<-time.After(20 * time.Millisecond)
-			}
+			waitForUnused(t, b.state)
 			if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || bytes.Contains(mounts, []byte(b.state)) {
 				t.Errorf("mounts are left: %v", err)
 			}
@@ -367,11 +373,7 @@ func TestGVisorCancelledDetect(t *testing.T) {
 		detectGVisor(ctx, places())
 		cancel()
 	}
-	for deadline := time.Now().Add(2 * time.Minute); len(using(t, dir)) > 0; <-time.After(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("left running: %v", using(t, dir))
-		}
-	}
+	waitForUnused(t, dir)
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}

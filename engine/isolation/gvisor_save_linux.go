@@ -96,7 +96,7 @@ func saveRoot(ctx context.Context, state string, w io.Writer) error {
 		return err
 	}
 	if !r.Writable {
-		return sdk.Errorf(sdk.Invalid, "the tree of this sandbox cannot be changed, so that there is nothing to save")
+		return sdk.Errorf(sdk.Invalid, "the tree of this sandbox cannot be changed, so there is nothing to save")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -178,7 +178,7 @@ func deviceOf(path string) (ociDevice, error) {
 	case unix.S_IFCHR:
 		d.Type = "c"
 	default:
-		return d, sdk.Errorf(sdk.Invalid, "%s is no character device", path)
+		return d, sdk.Errorf(sdk.Invalid, "%s is not a character device", path)
 	}
 	return d, nil
 }
@@ -194,7 +194,7 @@ func checkDevice(path string) error {
 		return sdk.Errorf(sdk.NotFound, "there is no device %s: %v", path, err)
 	}
 	if info.Mode()&fs.ModeCharDevice == 0 {
-		return sdk.Errorf(sdk.Invalid, "%s is no character device", path)
+		return sdk.Errorf(sdk.Invalid, "%s is not a character device", path)
 	}
 	return nil
 }

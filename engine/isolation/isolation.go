@@ -26,7 +26,7 @@ const (
 	None       = "none"       // an ordinary process
 )
 
-// The user that a command is inside, whoever started it. The home is empty and
+// The user that a command is inside, independent of the user that started it. The home is empty and
 // writable, and gone afterwards; mount a folder there to keep it.
 const (
 	User = "seer"

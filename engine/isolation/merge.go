@@ -119,7 +119,7 @@ func (m *merger) index(n int) error {
 			e.link = mine[e.link].link
 		}
 		if e.kind == tar.TypeLink && (mine[e.link] == nil || mine[e.link].gone || mine[e.link].kind != tar.TypeReg) {
-			return sdk.Errorf(sdk.Invalid, "%s is a link to %s, which is no file in it", name, e.link)
+			return sdk.Errorf(sdk.Invalid, "%s is a link to %s, which is not a file in it", name, e.link)
 		}
 		if !m.hidden(name) {
 			visible[name] = e
@@ -181,7 +181,7 @@ func (m *merger) parents() error {
 			case e == nil:
 				m.have[dir] = &entry{index: -1, kind: tar.TypeDir}
 			case e.gone || e.kind != tar.TypeDir:
-				return sdk.Errorf(sdk.Invalid, "the layer %s has %s, but %s is no folder in it", m.layers[m.have[name].layer], name, dir)
+				return sdk.Errorf(sdk.Invalid, "the layer %s has %s, but %s is not a folder in it", m.layers[m.have[name].layer], name, dir)
 			}
 		}
 	}

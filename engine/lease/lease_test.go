@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -95,14 +96,11 @@ func TestHeartbeatBeforeBoot(t *testing.T) {
 	l := &ledger{}
 	k := keeper(l, func(protocol.LeaseRequest) error { t.Error("the runtime was asked"); return nil }, nil)
 	k.Start(t.Context(), machine.Record{ID: "sb-1"}, time.Minute, 0)
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	testkit.Eventually(t, "a heartbeat", func() bool {
 		l.mu.Lock()
-		n := l.beats
-		l.mu.Unlock()
-		if n > 0 {
-			break
-		}
-	}
+		defer l.mu.Unlock()
+		return l.beats > 0
+	})
 	k.Stop()
 	k.Stop() // is idempotent
 	if l.beats != 1 {

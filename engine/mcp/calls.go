@@ -39,7 +39,7 @@ func (s *server) clientOf(session *mcp.ServerSession) string {
 	return s.calls.name + "-" + hex.EncodeToString(sum[:4])
 }
 
-// begin makes a call, which goes on whoever waits for it.
+// begin makes a call, which continues whether or not a client waits for it.
 func (s *server) begin(t *tool, body *client.Body, asker string) (*job, error) {
 	c, service, err := s.link.get()
 	if err != nil {

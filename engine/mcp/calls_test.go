@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -26,17 +27,16 @@ func field(t *testing.T, r *sdkmcp.CallToolResult, name string) any {
 }
 
 // askUntil asks for a call until the answer is so.
-func askUntil(t *testing.T, s *sdkmcp.ClientSession, id any, what string, is func(got *sdkmcp.CallToolResult) bool) *sdkmcp.CallToolResult {
+func askUntil(t *testing.T, s *sdkmcp.ClientSession, id any, what string, is func(got *sdkmcp.CallToolResult) bool) (got *sdkmcp.CallToolResult) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; {
-		got := call(t, s, "call-result", map[string]any{"call": id})
-		if is(got) {
-			return got
+	testkit.EventuallyNil(t, what, func() error {
+		got = call(t, s, "call-result", map[string]any{"call": id})
+		if !is(got) {
+			return errors.New("the last answer is " + testkit.JSON(t, got))
 		}
-		if time.Now().After(end) {
-			t.Fatalf("never came: %s; the last answer is %s", what, testkit.JSON(t, got))
-		}
-	}
+		return nil
+	})
+	return got
 }
 
 func isDone(t *testing.T) func(*sdkmcp.CallToolResult) bool {
@@ -96,9 +96,7 @@ func TestACallOfAServerThatIsGoneIsFound(t *testing.T) {
 	askUntil(t, first, id, "what it prints", begun)
 	first.Close()
 	c := r.call("train")
-	for end := time.Now().Add(patience); c.followers() > 0 && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	testkit.Eventually(t, "the end of the connection", func() bool { return c.followers() == 0 })
 	if !c.isDetached() {
 		t.Fatal("the sandbox cancels the call, of which the client was told that it goes on")
 	}

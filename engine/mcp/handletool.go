@@ -122,7 +122,7 @@ func (s *server) look(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 	}
 	id := string(l.Handle)
 	if !handleID.MatchString(id) {
-		return reply.BadArguments(handleTool, fmt.Errorf("handle is the id of one, h-…, and not %q", reply.Cut(id, 80)))
+		return reply.BadArguments(handleTool, fmt.Errorf("handle must be the id of a handle, h-…, not %q", reply.Cut(id, 80)))
 	}
 	steps, err := l.steps()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/mcp"
+	"github.com/seer-engine/seer/engine/mcp/internal/mcptest"
 	"github.com/seer-engine/seer/internal/testkit"
 )
 
@@ -25,13 +26,7 @@ func serveHTTP(t *testing.T, r *runtime, guard mcp.Guard) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(h)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-		closeAll()
-	})
-	return server
+	return mcptest.HTTP(t, h, closeAll)
 }
 
 func TestStreamableHTTP(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/mcp"
+	"github.com/seer-engine/seer/engine/mcp/internal/mcptest"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
@@ -39,20 +40,9 @@ func connectAs(t *testing.T, source mcp.Source, name string, o mcp.Options, clie
 // connectWith speaks a certain version of MCP; "" = the newest.
 func connectWith(t *testing.T, source mcp.Source, name string, o mcp.Options, client *sdkmcp.ClientOptions, version string) *sdkmcp.ClientSession {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	here, there := sdkmcp.NewInMemoryTransports()
-	served := make(chan error, 1)
-	go func() { served <- mcp.Serve(ctx, source, there, o) }()
-	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "0"}, client).Connect(ctx, here, &sdkmcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		session.Close()
-		cancel()
-		<-served
+	return mcptest.Client{Name: name, Options: client, Version: version}.Connect(t, func(ctx context.Context, transport sdkmcp.Transport) error {
+		return mcp.Serve(ctx, source, transport, o)
 	})
-	return session
 }
 
 func toolNames(t *testing.T, s *sdkmcp.ClientSession) string {

@@ -60,12 +60,12 @@ type Options struct {
 // linger in the sandbox as those of every client that vanishes, or go on to their end where
 // a tool has answered that they do.
 func Serve(ctx context.Context, source Source, transport mcp.Transport, o Options) error {
-	s, err := open(ctx, source, o)
+	server, end, err := open(ctx, source, o)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	return serve.Serve(ctx, s.mcp, transport)
+	defer end()
+	return serve.Serve(ctx, server, transport)
 }
 
 // Handler serves the functions of a connection over streamable HTTP, until ctx ends,
@@ -73,11 +73,7 @@ func Serve(ctx context.Context, source Source, transport mcp.Transport, o Option
 // what it has begun, once nobody is served any more.
 func Handler(ctx context.Context, source Source, guard Guard, o Options) (http.Handler, func(), error) {
 	return serve.Mount(guard, func() (*mcp.Server, func(), error) {
-		s, err := open(ctx, source, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return s.mcp, s.close, nil
+		return open(ctx, source, o)
 	})
 }
 
@@ -98,8 +94,8 @@ type server struct {
 	tools map[string]*tool
 }
 
-// open asks for the functions and starts to watch them.
-func open(ctx context.Context, source Source, o Options) (*server, error) {
+// open asks for the functions and starts to watch them. It returns the server and what ends it.
+func open(ctx context.Context, source Source, o Options) (*mcp.Server, func(), error) {
 	log := o.Logger
 	if log == nil {
 		log = hclog.NewNullLogger()
@@ -108,12 +104,12 @@ func open(ctx context.Context, source Source, o Options) (*server, error) {
 	face, err := s.link.describe(ctx)
 	if err != nil {
 		s.link.close()
-		return nil, err
+		return nil, nil, err
 	}
 	s.start(face)
 	if err := s.update(face); err != nil {
 		s.link.close()
-		return nil, err
+		return nil, nil, err
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if s.link.mayReadLogs(ctx) {
@@ -124,7 +120,7 @@ func open(ctx context.Context, source Source, o Options) (*server, error) {
 		defer s.wg.Done()
 		s.watch(s.ctx)
 	}()
-	return s, nil
+	return s.mcp, s.close, nil
 }
 
 func (s *server) close() {

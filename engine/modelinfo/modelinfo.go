@@ -177,7 +177,7 @@ func count(dir string, names []string) (modelfit.Weights, error) {
 	var headers []safetensors.Header
 	for _, name := range names {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return modelfit.Weights{}, fmt.Errorf("the index of the weights names %q, which is no file of the model", name)
+			return modelfit.Weights{}, fmt.Errorf("the index of the weights names %q, which is not a file of the model", name)
 		}
 		header, err := readHeader(filepath.Join(dir, filepath.FromSlash(name)))
 		if errors.Is(err, fs.ErrNotExist) {

@@ -42,7 +42,7 @@ func Check(dir string, adapter bool) error {
 	switch {
 	case isFile(filepath.Join(dir, config)):
 	case adapter:
-		return &Fault{"it has no " + config + ", so it is no PEFT adapter", "remove is_peft and base_model, or name the adapter's folder"}
+		return &Fault{"it has no " + config + ", so it is not a PEFT adapter", "remove is_peft and base_model, or name the adapter's folder"}
 	case isFile(filepath.Join(dir, other)):
 		return &Fault{"it is a PEFT adapter and no whole model", "set is_peft: true, and base_model to the model that it was trained on"}
 	default:

@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 		"weights of torch":      {map[string]string{"config.json": "{}", "pytorch_model.bin": "x"}, false, ""},
 		"nothing":               {nil, false, "it has no config.json, so transformers cannot load it as a model; name the folder"},
 		"an adapter as a model": {adapter, false, "it is a PEFT adapter and no whole model; set is_peft: true"},
-		"a model as an adapter": {good, true, "it has no adapter_config.json, so it is no PEFT adapter; remove is_peft"},
+		"a model as an adapter": {good, true, "it has no adapter_config.json, so it is not a PEFT adapter; remove is_peft"},
 		"half a configuration":  {with("config.json", `{"a":`), false, "config.json is damaged: unexpected end of JSON input; fetch the model again"},
 		"words of Python":       {with("config.json", `{"time_step_limit":[0.0,Infinity],"a":[-Infinity,NaN,1e400]}`), false, ""},
 		"words of nobody":       {with("config.json", `{"a":[nan]}`), false, "config.json is damaged"},
@@ -101,7 +101,7 @@ func FuzzCheckTensors(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		err := modelload.Check(folder(t, map[string]string{"config.json": "{}", "model.safetensors": string(data)}), false)
 		if err == nil && len(data) < 8 {
-			t.Errorf("%q is no file of safetensors", data)
+			t.Errorf("%q is not a file of safetensors", data)
 		}
 	})
 }

@@ -40,7 +40,7 @@ def _seer_load(path, dtype="auto", device="auto", base=None, blank_adapter=False
             return "auto"
         kind = getattr(torch, dtype, None)
         if not isinstance(kind, torch.dtype):
-            raise ValueError(f"dtype {dtype!r} is no dtype of torch; use for example bfloat16, float16 or float32")
+            raise ValueError(f"dtype {dtype!r} is not a dtype of torch; use for example bfloat16, float16 or float32")
         return kind
 
     def model_class(where):

@@ -196,7 +196,7 @@ func dialInside(run, port int) (net.Conn, error) {
 		return nil, err
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return nil, errors.New("what is there is no socket")
+		return nil, errors.New("it is not a socket")
 	}
 	return net.Dial("unix", "/proc/self/fd/"+strconv.Itoa(socket)) // of the very file that was looked at
 }

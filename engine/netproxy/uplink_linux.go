@@ -46,7 +46,7 @@ func newUplink(namespace *os.File, pid int, tool string, log io.Writer) (*uplink
 	u := &uplink{namespace: namespace, pid: pid, tool: tool, log: log, addresses: ownAddresses}
 	fd, err := unix.IoctlRetInt(int(namespace.Fd()), unix.NS_GET_USERNS)
 	if err != nil {
-		return nil, fmt.Errorf("find who has the rights over the network: %w", err)
+		return nil, fmt.Errorf("find the owner of the network namespace: %w", err)
 	}
 	unix.CloseOnExec(fd)
 	owner := os.NewFile(uintptr(fd), "user namespace")

@@ -133,7 +133,7 @@ func fitting(kind workspace.Kind, id, mode string) (workspace.Kind, error) {
 	case workspace.Notebook, workspace.CLI, workspace.Local:
 		return "", refuse(errdefs.KindUnsupported, "the sandbox %s cannot have a %s session: it was started for %s sessions; start one with the execution_mode %s", id, kind, fits, kind)
 	}
-	return "", refuse(errdefs.KindConfig, "%q is no kind of session; there are notebook, cli and local", kind)
+	return "", refuse(errdefs.KindConfig, "%q is not a kind of session; there are notebook, cli and local", kind)
 }
 
 // reserve finds the name, and refuses a set-up that would change what another session has.

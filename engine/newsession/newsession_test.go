@@ -166,7 +166,7 @@ func more(t *testing.T, s *engine.Sandbox, dir string, o engine.SessionOptions) 
 		"name":    {func(o *engine.SessionOptions) { o.Name = "cli" }, engine.KindConflict, "has a session cli already"},
 		"no name": {func(o *engine.SessionOptions) { o.Name = "../x" }, engine.KindConfig, `cannot have the name "../x"`},
 		"mode":    {func(o *engine.SessionOptions) { o.Kind = workspace.Notebook }, engine.KindUnsupported, "was started for cli sessions"},
-		"kind":    {func(o *engine.SessionOptions) { o.Kind = "web" }, engine.KindConfig, "no kind of session"},
+		"kind":    {func(o *engine.SessionOptions) { o.Kind = "web" }, engine.KindConfig, "not a kind of session"},
 		"init":    {func(o *engine.SessionOptions) { o.Contents = contents(t, dir, "ready = 8", loaders...) }, engine.KindConflict, "another init"},
 		"clash":   {func(o *engine.SessionOptions) { o.Contents = contents(t, dir, "ready = 7", "other/helpers.py") }, engine.KindConflict, "/workspace/helpers.py is in the sandbox"},
 		"folder":  {func(o *engine.SessionOptions) { o.Dir = "relative" }, engine.KindConfig, "not absolute"},

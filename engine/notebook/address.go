@@ -45,7 +45,7 @@ func Parse(text string) (Address, error) {
 	case "http", "https":
 		err = a.web(u)
 	default:
-		err = fmt.Errorf("%q is no Jupyter URL; it looks like %s", hidden(u), addressForms)
+		err = fmt.Errorf("%q is not a Jupyter URL; it looks like %s", hidden(u), addressForms)
 	}
 	if err != nil {
 		return Address{}, err
@@ -61,7 +61,7 @@ func Parse(text string) (Address, error) {
 
 func (a *Address) unix(u *url.URL, below string) error {
 	if a.socket = u.Path; u.Host != "" || !path.IsAbs(a.socket) {
-		return fmt.Errorf("%q is no Jupyter URL: the path of the socket begins with one slash: unix:/PATH?token=TOKEN", hidden(u))
+		return fmt.Errorf("%q is not a Jupyter URL: the path of the socket begins with one slash: unix:/PATH?token=TOKEN", hidden(u))
 	}
 	a.URL = (&url.URL{Scheme: "unix", Path: a.socket, OmitHost: true}).String()
 	if below = strings.Trim(below, "/"); below != "" {

@@ -31,11 +31,11 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                    "is no Jupyter URL",
-		"nb-1":                                "is no Jupyter URL",
+		"":                                    "is not a Jupyter URL",
+		"nb-1":                                "is not a Jupyter URL",
 		"http://127.0.0.1:8888/":              "has no token",
 		"http://127.0.0.1:8888/?token=":       "has no token",
-		"ftp://h/?token=" + token:             "is no Jupyter URL",
+		"ftp://h/?token=" + token:             "is not a Jupyter URL",
 		"http:///?token=" + token:             "names no host",
 		"http://u:p@h/?token=" + token:        "has a user",
 		"unix:relative?token=" + token:        "begins with one slash",

@@ -5,13 +5,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seer-engine/seer/engine/notebook"
@@ -29,17 +29,20 @@ func answerInfo(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"seer_notebook":1}`))
 }
 
+// addressOf is the address of a notebook service at a Unix socket.
+func addressOf(t *testing.T, path string) notebook.Address {
+	t.Helper()
+	a, err := notebook.Parse("unix:" + path + "?token=" + token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 // TestServerIsGone tells soon that the sandbox has ended, and only that of a server which
 // was there and does not come back.
 func TestServerIsGone(t *testing.T) {
 	t.Parallel()
-	at := func(path string) *notebook.Client {
-		a, err := notebook.Parse("unix:" + path + "?token=" + token)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return notebook.NewClient(a)
-	}
 	soon := func(t *testing.T, c *notebook.Client, call func() error) {
 		t.Helper()
 		begun := time.Now()
@@ -68,7 +71,7 @@ func TestServerIsGone(t *testing.T) {
 			}
 			answerInfo(w, r)
 		})
-		c := at(path)
+		c := notebook.NewClient(addressOf(t, path))
 		if err := info(c)(); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +87,7 @@ func TestServerIsGone(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "s")
 		srv := listen(t, path, answerInfo)
-		c := at(path)
+		c := notebook.NewClient(addressOf(t, path))
 		if err := info(c)(); err != nil {
 			t.Fatal(err)
 		}
@@ -93,57 +96,97 @@ func TestServerIsGone(t *testing.T) {
 		c.Close()
 		soon(t, c, info(c))
 	})
-	// away is a server that answered, and at which then as many looks find nobody; before the last there is a pause.
-	away := func(t *testing.T, looks int32, pause time.Duration) error {
-		path := filepath.Join(t.TempDir(), "s")
-		srv := listen(t, path, answerInfo)
-		a, err := notebook.Parse("unix:" + path + "?token=" + token)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var left atomic.Int32
-		a.Dial = func(context.Context) (net.Conn, error) {
-			if now := left.Add(-1); now >= 0 {
-				if now == 0 {
-					time.Sleep(pause)
-				}
-				return nil, &net.OpError{Op: "dial", Net: "unix", Err: syscall.ECONNREFUSED}
-			}
-			return net.Dial("unix", path)
-		}
-		c := notebook.NewClient(a)
-		if err := info(c)(); err != nil {
-			t.Fatal(err)
-		}
-		srv.CloseClientConnections()
-		left.Store(looks)
-		return info(c)()
+}
+
+// pipes is a listener without sockets, so that synctest knows when everything waits.
+type pipes struct {
+	conns  chan net.Conn
+	closed context.Context
+	close  context.CancelFunc
+}
+
+func newPipes() pipes {
+	closed, end := context.WithCancel(context.Background())
+	return pipes{make(chan net.Conn), closed, end}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed.Done():
+		return nil, net.ErrClosed
 	}
-	t.Run("it comes back", func(t *testing.T) {
-		t.Parallel()
-		if err := away(t, 3, 0); err != nil {
+}
+
+func (p pipes) Close() error   { p.close(); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
+
+// dial connects, or finds nobody.
+func (p pipes) dial(refused bool) (net.Conn, error) {
+	if refused {
+		return nil, &net.OpError{Op: "dial", Net: "unix", Err: syscall.ECONNREFUSED}
+	}
+	here, there := net.Pipe()
+	p.conns <- there
+	return here, nil
+}
+
+// overPipes serves a made-up notebook service, for a client whose connections are refused while
+// refused says so.
+func overPipes(t *testing.T, h http.HandlerFunc, refused func() bool) (*notebook.Client, *httptest.Server) {
+	t.Helper()
+	p := newPipes()
+	a := addressOf(t, "/pipes")
+	a.Dial = func(context.Context) (net.Conn, error) { return p.dial(refused()) }
+	c := notebook.NewClient(a)
+	srv := testkit.ServeHTTP(t, p, h)
+	t.Cleanup(c.Close) // before the server, which waits for its connections
+	return c, srv
+}
+
+// TestServerComesBack has a server that answered refuse a number of connections. Before the
+// last one, time passes.
+func TestServerComesBack(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]struct {
+		looks int32
+		pause time.Duration
+	}{
+		"soon": {3, 0},
+		"after a look before and one after the client stood still": {2, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var left atomic.Int32
+				c, srv := overPipes(t, answerInfo, func() bool {
+					now := left.Add(-1)
+					if now == 0 {
+						time.Sleep(away.pause)
+					}
+					return now >= 0
+				})
+				if _, err := c.Info(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				srv.CloseClientConnections()
+				left.Store(away.looks)
+				if _, err := c.Info(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestServerThatWasNeverThere is waited for longer than one that has ended.
+func TestServerThatWasNeverThere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		c, _ := overPipes(t, answerInfo, func() bool { return time.Since(begun) < time.Minute })
+		if _, err := c.Info(t.Context()); err != nil {
 			t.Error(err)
-		}
-	})
-	t.Run("it comes back after a look before and one after the client stood still", func(t *testing.T) {
-		t.Parallel()
-		if err := away(t, 2, 3100*time.Millisecond); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("it was never there", func(t *testing.T) {
-		t.Parallel()
-		path := filepath.Join(t.TempDir(), "s")
-		c := at(path)
-		found := make(chan error, 1)
-		go func() { found <- info(c)() }()
-		time.Sleep(4 * time.Second)
-		listen(t, path, answerInfo)
-		if err := <-found; err != nil {
-			t.Error(err)
-		}
-		if _, err := os.Stat(path); err != nil {
-			t.Fatal(err)
 		}
 	})
 }
@@ -151,32 +194,25 @@ func TestServerIsGone(t *testing.T) {
 // TestEventsOfASilentConnection are asked for again: a tunnel may hang without a cut.
 func TestEventsOfASilentConnection(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "s")
-	const silence = 2 * time.Second
-	var asked atomic.Int32
-	listen(t, path, func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) < 3 {
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-			return
-		}
-		// One event may take longer than a silence, as long as it comes.
-		begun, end := time.Now(), []byte(`{"n":0,"t":"end","execution":{"id":"e","state":"done"}}`+"\n")
-		for i := range end {
-			_, _ = w.Write(end[i : i+1])
-			w.(http.Flusher).Flush()
-			if time.Since(begun) < silence*3/2 {
+	synctest.Test(t, func(t *testing.T) {
+		const silence = 2 * time.Second
+		asked := 0
+		c, _ := overPipes(t, func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked < 3 {
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+				return
+			}
+			// One event may take longer than a silence, as long as it comes.
+			for _, b := range []byte(`{"n":0,"t":"end","execution":{"id":"e","state":"done"}}` + "\n") {
+				_, _ = w.Write([]byte{b})
+				w.(http.Flusher).Flush()
 				time.Sleep(silence / 20)
 			}
+		}, func() bool { return false })
+		c.Silence = silence
+		if e, err := c.Wait(t.Context(), "e"); err != nil || e.State != "done" || asked != 3 {
+			t.Errorf("%+v, %v, asked %d times", e, err, asked)
 		}
 	})
-	a, err := notebook.Parse("unix:" + path + "?token=" + token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := notebook.NewClient(a)
-	c.Silence = silence
-	if e, err := c.Wait(t.Context(), "e"); err != nil || e.State != "done" || asked.Load() < 3 {
-		t.Errorf("%+v, %v, asked %d times", e, err, asked.Load())
-	}
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/internal/testkit"
@@ -26,6 +25,7 @@ type book struct {
 	versions map[string]int
 	changed  chan struct{}
 	cut      bool // answers break off
+	asked    int  // how often, for notebooks
 }
 
 func newBook() *book {
@@ -54,6 +54,7 @@ func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"id": session, "path": b.paths[session]})
 		return
 	}
+	b.asked++
 	for wait := r.URL.Query().Get("wait") != "0"; wait && r.URL.Query().Get("unless") == fmt.Sprint("v", b.versions[session]); {
 		changed := b.changed
 		b.mu.Unlock()
@@ -81,6 +82,12 @@ func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, b.contents[session])
 }
 
+func (b *book) requests() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.asked
+}
+
 func (b *book) client(t *testing.T) *notebook.Client {
 	t.Helper()
 	srv := httptest.NewServer(b)
@@ -90,15 +97,13 @@ func (b *book) client(t *testing.T) *notebook.Client {
 
 func waitForFile(t *testing.T, path, want string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	testkit.EventuallyNil(t, path, func() error {
 		data, err := os.ReadFile(path)
-		if err == nil && string(data) == want {
-			return
+		if err == nil && string(data) != want {
+			err = fmt.Errorf("it has %q, not %q", data, want)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s has %q, %v; want %q", path, data, err, want)
-		}
-	}
+		return err
+	})
 }
 
 func TestMirrorFollows(t *testing.T) {
@@ -267,7 +272,8 @@ func fullDisk(t *testing.T) {
 	if text := <-warned; !strings.Contains(text, "no space is left") {
 		t.Errorf("%q", text)
 	}
-	time.Sleep(time.Second) // several tries, of which nothing is told
+	before := b.requests()
+	testkit.Eventually(t, "more tries, of which nothing is told", func() bool { return b.requests() > before+2 })
 	waitForFile(t, "/mnt/out/n.ipynb", "old")
 	b.write("s", "n.ipynb", "small again")
 	waitForFile(t, "/mnt/out/n.ipynb", "small again")

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrFolder is the error for a name where a file is to be written and a folder is.
-var ErrFolder = errors.New("it is a folder, and a file of that name is to be written; move it, or choose another folder")
+var ErrFolder = errors.New("it is a folder where Seer would write a file; move it, or choose another folder")
 
 // Create makes a new file and gives it the name, in the place of whatever has it but a
 // folder. So nothing is written through a link, or into a file that has a second name

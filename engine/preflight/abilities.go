@@ -31,7 +31,7 @@ func (c machineCheck) endsByItself(p *candidate) {
 	if p.Has(sdk.FeatureSelfEnd) || p.thisComputer() {
 		return
 	}
-	problem := fmt.Sprintf("provider `%s` cannot end its machines by itself: one that is forgotten costs money until somebody ends it", p.Name)
+	problem := fmt.Sprintf("provider `%s` cannot end its machines by itself: a forgotten one costs money until you end it", p.Name)
 	if c.facts.Unguarded {
 		c.warn(p.at, problem, "look after it until it has ended", remedy.Remedy{Action: remedy.ListSandboxes}, remedy.Remedy{Action: remedy.CollectGarbage})
 		return

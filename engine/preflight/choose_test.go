@@ -213,7 +213,7 @@ func TestAProviderThatCannotBeAskedIsLeftOut(t *testing.T) {
 // What a provider cannot do is found before anything is rented.
 func TestAbilities(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"wild", "sandbox: {provider: wild}", "sandbox.provider: provider `wild` cannot end its machines by itself: one that is forgotten costs money until somebody ends it; use another provider, or allow one that is unguarded"},
+		{"wild", "sandbox: {provider: wild}", "sandbox.provider: provider `wild` cannot end its machines by itself: a forgotten one costs money until you end it; use another provider, or allow one that is unguarded"},
 		{"second of a list", "sandbox: {provider: [modal, wild]}", "sandbox.provider.1: provider `wild` cannot end its machines by itself"},
 		{"too long", "sandbox: {provider: modal, timeout: 2d}", "sandbox.timeout: provider `modal` keeps a machine for 24h at most; make it shorter"},
 		{"host network", "sandbox: {provider: runpod, network: host}", "sandbox.network: `host` is the network of this computer, and provider `runpod` rents another one; set network: open, or provider: local"},

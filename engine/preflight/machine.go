@@ -53,7 +53,7 @@ func MayHave(exp *experiment.Experiment, info sdk.ProviderInfo) bool {
 	})
 }
 
-// gpus looks for names of GPUs that are mistakes, whoever rents the machine.
+// gpus looks for mistaken names of GPUs, with any provider.
 func (c machineCheck) gpus() {
 	for i, want := range c.exp.Sandbox.GPU {
 		near := gpu.Mistaken(want)

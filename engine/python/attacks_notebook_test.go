@@ -3,7 +3,6 @@ package python_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os/exec"
 	"testing"
 
@@ -33,10 +32,7 @@ func TestAttacksOnPages(t *testing.T) {
 			if defended {
 				text = results[name].Defended
 			}
-			if text == "succeeded" {
-				return nil
-			}
-			return errors.New(text)
+			return attack.Outcome(text)
 		}
 	}
 	attack.Run(t, []attack.Row{

@@ -1,7 +1,6 @@
 package python_test
 
 import (
-	"errors"
 	"os/exec"
 	"strings"
 	"testing"
@@ -43,9 +42,6 @@ func inPythonOf(program, script, name string) func(t *testing.T, defended bool) 
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", cmd, err, text)
 		}
-		if text == "succeeded" {
-			return nil
-		}
-		return errors.New(text)
+		return attack.Outcome(text)
 	}
 }

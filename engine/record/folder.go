@@ -31,7 +31,7 @@ type Folder struct{ dir string }
 func Open(dir string) (*Folder, error) {
 	info, err := os.Stat(filepath.Join(dir, callsName))
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no record of calls: it has no %s; a run makes one in the folder %s of its outputs: %w", dir, callsName, Name, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s is not a record of calls: it has no %s; a run makes one in the folder %s of its outputs: %w", dir, callsName, Name, fs.ErrNotExist)
 	}
 	return &Folder{dir: dir}, nil
 }
@@ -73,7 +73,7 @@ func (f *Folder) Entries() ([]Entry, error) {
 		}
 		var e Entry
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("%s:%d: the line is no call: %w", file.Name(), n, err)
+			return nil, fmt.Errorf("%s:%d: the line is not a call: %w", file.Name(), n, err)
 		}
 		all = append(all, e)
 	}

@@ -19,7 +19,7 @@ func (h *playHandler) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Header.Get("Upgrade") != protocol.FrameProtocol {
-		fail(w, protocol.Errorf(protocol.Unsupported, "this is no request for %s", protocol.FrameProtocol))
+		fail(w, protocol.Errorf(protocol.Unsupported, "this is not a request for %s", protocol.FrameProtocol))
 		return
 	}
 	conn, rw, err := http.NewResponseController(w).Hijack()

@@ -152,7 +152,7 @@ func (h *playHandler) call(w http.ResponseWriter, r *http.Request) {
 	var options protocol.CallOptions
 	if text := r.Header.Get("Seer-Call-Options"); text != "" {
 		if err := json.Unmarshal([]byte(text), &options); err != nil {
-			fail(w, protocol.Errorf(protocol.Invalid, "Seer-Call-Options is no JSON object of options: %v", err))
+			fail(w, protocol.Errorf(protocol.Invalid, "Seer-Call-Options is not a JSON object of options: %v", err))
 			return
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -189,9 +188,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Follow(ctx) }()
-	for w.Calls() < 4 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	testkit.Eventually(t, "four calls", func() bool { return w.Calls() >= 4 })
 	cancel()
 	if err := <-done; err != nil {
 		t.Fatal(err)

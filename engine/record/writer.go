@@ -97,7 +97,7 @@ func Replaceable(parent *os.Root, name string) error {
 	for _, part := range []string{bodiesName, servicesName} {
 		found, err := fs.ReadDir(parent.FS(), path.Join(name, part))
 		if err == nil && len(found) > 0 {
-			return fmt.Errorf("%s is there, and the folder has no %s, so it is no record that could be replaced: move it, or choose another folder for the outputs",
+			return fmt.Errorf("%s is there, and the folder has no %s, so it is not a record that could be replaced: move it, or choose another folder for the outputs",
 				filepath.Join(dir, part), callsName)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestProcessIsStartedAgain lets a process die, and ends it for good.
@@ -22,7 +23,7 @@ func TestProcessIsStartedAgain(t *testing.T) {
 	if err != nil || !p.Background {
 		t.Fatalf("%+v %v", p, err)
 	}
-	eventually(t, "the second run", func() error {
+	testkit.EventuallyNil(t, "the second run", func() error {
 		p, err := m.client.Processes().Get(ctx, p.ID)
 		if err != nil || p.Restarts != 1 || p.State != protocol.ProcessRunning {
 			return fmt.Errorf("%+v %v", p, err)
@@ -51,7 +52,7 @@ func TestProcessIsStartedAgain(t *testing.T) {
 	if p, err = m.client.Processes().Start(ctx, protocol.ProcessSpec{Restart: true, Shell: "exit 1"}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its end", func() error {
+	testkit.EventuallyNil(t, "its end", func() error {
 		if s, err := m.client.Processes().Get(ctx, p.ID); err != nil || s.OutputBytes == 0 {
 			return fmt.Errorf("%+v %v", s, err)
 		}
@@ -83,14 +84,14 @@ func TestActivity(t *testing.T) {
 			return nil
 		}
 	}
-	eventually(t, "a machine without use", busy(false))
+	testkit.EventuallyNil(t, "a machine without use", busy(false))
 	writeFile(t, beat, "")
-	eventually(t, "use", busy(true))
+	testkit.EventuallyNil(t, "use", busy(true))
 	old := time.Now().Add(-5 * time.Second)
 	if err := os.Chtimes(beat, old, old); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the last use of a process that still counts", func() error {
+	testkit.EventuallyNil(t, "the last use of a process that still counts", func() error {
 		if h, err := m.client.Health(ctx); err != nil || !h.Busy || h.LastUseUnix > time.Now().Unix()-2 {
 			return fmt.Errorf("%+v %v", h, err)
 		}
@@ -101,10 +102,10 @@ func TestActivity(t *testing.T) {
 		if err := os.Chtimes(beat, at, at); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "no use", busy(false))
+		testkit.EventuallyNil(t, "no use", busy(false))
 	}
 	var out bytes.Buffer
-	eventually(t, "the name of the file", func() error {
+	testkit.EventuallyNil(t, "the name of the file", func() error {
 		out.Reset()
 		if _, _, err := m.client.Processes().Output(ctx, p.ID, 0, false, &out, nil); err != nil || out.String() != beat+"\n" {
 			return fmt.Errorf("%q %v", out.String(), err)

@@ -52,46 +52,31 @@ func BenchmarkRawPingPong(b *testing.B) {
 func BenchmarkHandedOverCall(b *testing.B) {
 	m := upReal(b)
 	m.mustServe("tools", echoCode)
-	ctx := context.Background()
-	conn, err := m.client.Calls().Connect(ctx, "tools")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	for b.Loop() {
-		if _, err := conn.Call(ctx, "echo", kibibyte, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
+	callHandedOver(b, m)
 }
 
 // BenchmarkProxiedCall is a call by HTTP through the runtime.
 func BenchmarkProxiedCall(b *testing.B) {
 	m := upReal(b)
 	m.mustServe("tools", echoCode)
-	ctx := context.Background()
-	for b.Loop() {
-		if _, err := m.client.Calls().Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
+	callByHTTP(b, m)
 }
 
 // BenchmarkLinkedCall is the same through a link, over loopback.
 func BenchmarkLinkedCall(b *testing.B) {
 	m := upLinked(b)
-	ctx := context.Background()
-	for b.Loop() {
-		if _, err := m.client.Calls().Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
+	callByHTTP(b, m)
 }
 
 // BenchmarkLinkedHandedOverCall is a call on a connection of its own to the worker,
 // through a link.
 func BenchmarkLinkedHandedOverCall(b *testing.B) {
 	m := upLinked(b)
+	callHandedOver(b, m)
+}
+
+func callHandedOver(b *testing.B, m *machine) {
+	b.Helper()
 	ctx := context.Background()
 	conn, err := m.client.Calls().Connect(ctx, "tools")
 	if err != nil {
@@ -100,6 +85,16 @@ func BenchmarkLinkedHandedOverCall(b *testing.B) {
 	defer conn.Close()
 	for b.Loop() {
 		if _, err := conn.Call(ctx, "echo", kibibyte, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func callByHTTP(b *testing.B, m *machine) {
+	b.Helper()
+	ctx := context.Background()
+	for b.Loop() {
+		if _, err := m.client.Calls().Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

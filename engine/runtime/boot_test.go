@@ -98,7 +98,7 @@ func TestBootRefusals(t *testing.T) {
 	t.Parallel()
 	m := start(t, nil)
 	wrong := newClient(t, m.boot.Listen, "wrong")
-	eventually(t, "an answer", func() error {
+	testkit.EventuallyNil(t, "an answer", func() error {
 		_, err := wrong.Health(testContext(t))
 		if protocol.CodeOf(err) != protocol.Unauthorized {
 			return fmt.Errorf("got %v", err)
@@ -181,12 +181,7 @@ func TestBootTimeout(t *testing.T) {
 func TestBootStaleSocket(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
-	_ = m.cmd.Process.Kill()
-	<-m.exited
-	m.gone()
-	m.exited = make(chan struct{})
-	m.launch()
-	m.push()
+	m.startAgain()
 }
 
 func dialer(path string) func(context.Context, string, string) (net.Conn, error) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func errorCode(answer map[string]any) any {
@@ -232,7 +233,7 @@ func TestCallsAreCancelled(t *testing.T) {
 	if status, a := m.answerOf("DELETE", "calls/call-none", ""); status != 422 || errorCode(a) != "unknown_call" {
 		t.Errorf("%d %v", status, a)
 	}
-	eventually(t, "the machine to be idle", func() error {
+	testkit.EventuallyNil(t, "the machine to be idle", func() error {
 		if h, err := m.client.Health(testContext(t)); err != nil || h.Busy {
 			return errors.New("busy")
 		}

@@ -123,7 +123,7 @@ func checkFrames(t *testing.T, m *machine) {
 		want += fmt.Sprintf("line %d\n", i)
 		time.Sleep(5 * time.Millisecond)
 	}
-	eventually(t, "the whole log", func() error {
+	testkit.EventuallyNil(t, "the whole log", func() error {
 		if log.String() != want {
 			return fmt.Errorf("%d bytes of %d", len(log.String()), len(want))
 		}
@@ -259,7 +259,7 @@ func TestRuntimeIsKilledWhileLinked(t *testing.T) {
 		out, err := m.python(c.URL, "print(c.call('hang', ('two',)), c.call('add', (1, 1)))")
 		plain <- answer{out, err}
 	}()
-	eventually(t, "two calls and a process", func() error {
+	testkit.EventuallyNil(t, "two calls and a process", func() error {
 		if len(marked("SEER_PROCESS=p-lost")) == 0 {
 			return errors.New("not yet")
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -216,7 +217,7 @@ func TestDownloadAfterTheRuntimeWasKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(released)
-	eventually(t, "the next runtime", func() error { return m.client.Downloads().Put(ctx, "m", spec) })
+	testkit.EventuallyNil(t, "the next runtime", func() error { return m.client.Downloads().Put(ctx, "m", spec) })
 	if d := m.attend(ctx, "m", locate); d.State != protocol.DownloadDone {
 		t.Fatalf("%+v", d)
 	}

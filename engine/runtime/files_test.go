@@ -103,14 +103,21 @@ func TestFileLarge(t *testing.T) {
 	}
 }
 
-func (m *machine) peakMemory() int64 {
+// peakMemory is the most that the runtime has had of the machine's memory.
+func (m *machine) peakMemory() int64 { return m.memoryField("VmHWM:") }
+
+// memory is what the runtime has of the machine's memory.
+func (m *machine) memory() int64 { return m.memoryField("VmRSS:") }
+
+// memoryField is a figure of the runtime's status, in bytes.
+func (m *machine) memoryField(name string) int64 {
 	m.t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.runtimePid()))
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	var kb int64
-	_, rest, _ := strings.Cut(string(data), "VmHWM:")
+	_, rest, _ := strings.Cut(string(data), name)
 	if _, err := fmt.Sscan(rest, &kb); err != nil {
 		m.t.Fatal(err)
 	}

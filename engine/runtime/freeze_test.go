@@ -14,6 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // counting is a tree of processes that all write: a shell with a child in another session.
@@ -43,7 +44,7 @@ func (m *machine) grows(names ...string) map[string]bool {
 
 func (m *machine) goesOn(names ...string) {
 	m.t.Helper()
-	eventually(m.t, "everything to go on", func() error {
+	testkit.EventuallyNil(m.t, "everything to go on", func() error {
 		for name, grown := range m.grows(names...) {
 			if !grown {
 				return errors.New(name + " stands still")
@@ -67,7 +68,7 @@ func (m *machine) standsStill(names ...string) {
 func (m *machine) freeze(ctx context.Context) *client.Freeze {
 	m.t.Helper()
 	var frozen *client.Freeze
-	eventually(m.t, "every process to stand still", func() error {
+	testkit.EventuallyNil(m.t, "every process to stand still", func() error {
 		f, err := m.client.Freeze(ctx)
 		if err != nil {
 			return err
@@ -185,7 +186,7 @@ func TestFreezeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.killRuntime()
-	eventually(t, "the service to answer again", func() error {
+	testkit.EventuallyNil(t, "the service to answer again", func() error {
 		got, err := m.call("add")
 		if err == nil && got != "1" {
 			err = errors.New(got)
@@ -223,7 +224,7 @@ func (m *machine) freezeUnderAFile(ctx context.Context) error {
 	if _, err := send.WriteString("first "); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the file to be on its way", func() error {
+	testkit.EventuallyNil(t, "the file to be on its way", func() error {
 		if left, _ := filepath.Glob(filepath.Join(m.boot.Roots["/workspace"], ".seer-*")); len(left) == 0 {
 			return fmt.Errorf("nothing is there")
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/internal/fakegpu"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // weights is a service that has something on the GPU.
@@ -59,7 +60,7 @@ func (g *onGPU) call(function string) string {
 // unharmed: the service works with what it has on the GPU.
 func (g *onGPU) unharmed() {
 	g.t.Helper()
-	eventually(g.t, "the process to be on the GPU", func() error {
+	testkit.EventuallyNil(g.t, "the process to be on the GPU", func() error {
 		if state := g.driver.State(g.worker); state != 0 {
 			return fmt.Errorf("its state is %d", state)
 		}
@@ -117,7 +118,7 @@ func TestParkOffTheGPU(t *testing.T) {
 	go func() { _, _ = g.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey}) }()
 	helper := g.driver.Held(t, "checkpoint")
 	g.killRuntime()
-	eventually(t, "the helper to end with its runtime", func() error {
+	testkit.EventuallyNil(t, "the helper to end with its runtime", func() error {
 		if syscall.Kill(helper, 0) == nil {
 			return errors.New("it lives")
 		}
@@ -136,7 +137,7 @@ func TestCopyOnTheGPU(t *testing.T) {
 		g.park(ctx)
 		token := protocol.NewToken()
 		g.goes(protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(token), BootSeconds: 60, Services: map[string]string{"tools": protocol.HashToken(token)}})
-		eventually(t, "the copy to prove itself", func() error { return parking.Ask(ctx, filepath.Join(g.dir, "s"), theParkKey, parkID) })
+		testkit.EventuallyNil(t, "the copy to prove itself", func() error { return parking.Ask(ctx, filepath.Join(g.dir, "s"), theParkKey, parkID) })
 		g.client = newClient(t, g.boot.Listen, token)
 		g.answers(ctx, g.client)
 		return g.client.Thaw(ctx)

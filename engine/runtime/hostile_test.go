@@ -15,6 +15,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // guest makes a token and a client that has nothing else.
@@ -161,7 +162,7 @@ func TestTokensDoNotMeet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = mine.Calls().Cancel(context.WithoutCancel(ctx), "tools", "mine-0002") }()
-	eventually(t, "the call runs", func() error {
+	testkit.EventuallyNil(t, "the call runs", func() error {
 		calls, err := mine.Calls().List(ctx, "tools")
 		for _, c := range calls {
 			if c.ID == "mine-0002" && c.State == protocol.CallRunning {

@@ -55,7 +55,7 @@ func (h *filesHandler) getFile(w http.ResponseWriter, _ *http.Request, path stri
 		return err
 	}
 	if h.memory.is(info) {
-		return protocol.Errorf(protocol.Forbidden, "%s is what the runtime remembers, and not to be read", path)
+		return protocol.Errorf(protocol.Forbidden, "%s is the memory of the runtime and cannot be read", path)
 	}
 	if !info.Mode().IsRegular() {
 		return protocol.Errorf(protocol.Invalid, "%s is not a file but %s", path, entryType(info.Mode()))
@@ -96,7 +96,7 @@ func storeFile(path string, r io.Reader, mode fs.FileMode) (n int64, err error) 
 		return 0, protocol.Errorf(protocol.Invalid, "%s is a folder", path)
 	}
 	if info, err := os.Lstat(path); err == nil && entryType(info.Mode()) == protocol.EntryOther {
-		return 0, protocol.Errorf(protocol.Invalid, "%s is no file but a pipe, a socket or a device, which no file replaces", path)
+		return 0, protocol.Errorf(protocol.Invalid, "%s is not a file but a pipe, a socket or a device, which no file replaces", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return 0, err

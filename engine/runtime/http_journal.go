@@ -20,8 +20,8 @@ const (
 	headerNext    = "X-Seer-Next" // a trailer: the segment is complete
 )
 
-// getJournal sends a journal as it grows. Whoever asks for a segment has those before
-// it.
+// getJournal sends a journal as it grows. A client that asks for a segment has those
+// before it.
 func (h *serviceHandler) getJournal(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("service")
 	v, err := h.services.WithJournal(name)

@@ -10,7 +10,7 @@ import (
 )
 
 // getLink takes a carrier of a link. The requests inside have tokens of their own,
-// and only whoever opened a link can go on with it.
+// and only the client that opened a link can continue it.
 func (s *Server) getLink(w http.ResponseWriter, r *http.Request) error {
 	err := s.links.Serve(w, r, auth.TokenHash(r))
 	switch {

@@ -14,7 +14,7 @@ import (
 func (s *Server) getPort(w http.ResponseWriter, r *http.Request) error {
 	port, err := strconv.ParseUint(r.PathValue("port"), 10, 16)
 	if err != nil || port == 0 {
-		return protocol.Errorf(protocol.Invalid, "%q is no port of the sandbox: a number from 1 to 65535", r.PathValue("port"))
+		return protocol.Errorf(protocol.Invalid, "%q is not a port of the sandbox: a number from 1 to 65535", r.PathValue("port"))
 	}
 	if r.Header.Get("Upgrade") != protocol.PortProtocol {
 		return protocol.Errorf(protocol.Unsupported, "a port is connected only to a client that asks for the upgrade to %s", protocol.PortProtocol)

@@ -12,7 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/runtime/internal/unixsocket"
 )
 
-const headerClient = "Seer-Client" // the name of whoever makes calls over a connection
+const headerClient = "Seer-Client" // the name of the client that makes calls over a connection
 
 // serviceHandler answers requests about services, their tokens and journals.
 type serviceHandler struct {

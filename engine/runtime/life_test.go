@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // ended waits for the loader's exit and returns its code.
@@ -36,7 +38,7 @@ func (m *machine) occupy() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	eventually(m.t, "the processes to run", func() error {
+	testkit.EventuallyNil(m.t, "the processes to run", func() error {
 		if n := len(marked("SEER_MACHINE=" + m.boot.Machine)); n < 5 { // runtime, worker, daemon, two sleeps
 			return fmt.Errorf("only %d", n)
 		}
@@ -254,7 +256,7 @@ func TestRuntimeIsKilled(t *testing.T) {
 		_, err := m.client.Processes().Run(ctx, protocol.ProcessSpec{ID: "p-lost", Shell: "echo begun; exec sleep 1000"}, nil, nil, nil)
 		lost <- err
 	}()
-	eventually(t, "the command to run", func() error {
+	testkit.EventuallyNil(t, "the command to run", func() error {
 		if len(marked("SEER_PROCESS=p-lost")) == 0 {
 			return errors.New("not yet")
 		}
@@ -265,7 +267,7 @@ func TestRuntimeIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The next call sees only a pause: same token, same secrets, the same worker.
-	eventually(t, "the service to come back", func() error {
+	testkit.EventuallyNil(t, "the service to come back", func() error {
 		if got, err := m.call("leak"); err != nil || got != `"[secret TOKEN]"` {
 			return fmt.Errorf("%s %v", got, err)
 		}
@@ -317,8 +319,9 @@ func TestPIDNamespace(t *testing.T) {
 	m.mustServe("tools", counter)
 	// Orphans without any mark are reaped, and ended in the end.
 	m.shell(`for i in 1 2 3; do env -i PATH=$PATH setsid sh -c 'sleep 0.01 &' ; done; env -i PATH=$PATH setsid sleep 1000 > /dev/null 2>&1 &`)
-	eventually(t, "orphans to be reaped", func() error {
-		if out := m.shell("grep -l ') Z' /proc/[0-9]*/stat || true"); out != "" {
+	testkit.EventuallyNil(t, "orphans to be reaped", func() error {
+		out := m.shell(`for p in /proc/[0-9]*; do [ $p = /proc/$$ ] || { read name < $p/comm && echo $name; } 2>/dev/null; done`)
+		if names := strings.Fields(out); len(names) != 4 || !slices.Contains(names, "sleep") { // and loader, runtime, worker
 			return errors.New(out)
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestLinger runs the server within the test, to make its patience short: longer where the
@@ -53,7 +54,7 @@ func lingers(t *testing.T, linger time.Duration) error {
 	if err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the abandoned process to be killed", func() error {
+	testkit.EventuallyNil(t, "the abandoned process to be killed", func() error {
 		if p, err := c.Processes().Get(ctx, abandoned.ID); err != nil || p.Signal != "KILL" {
 			return fmt.Errorf("%+v %v", p, err)
 		}

@@ -105,6 +105,17 @@ func newClient(t testing.TB, endpoint, token string) *client.Client {
 	return c
 }
 
+// startAgain kills the machine's command and starts it anew.
+func (m *machine) startAgain() {
+	m.t.Helper()
+	_ = m.cmd.Process.Kill()
+	<-m.exited
+	m.gone()
+	m.exited = make(chan struct{})
+	m.launch()
+	m.push()
+}
+
 func (m *machine) launch() {
 	argv := append(slices.Clone(m.wrap), loader.Command("python3")...)
 	m.cmd = exec.Command(argv[0], argv[1:]...)
@@ -145,7 +156,7 @@ func (m *machine) end() {
 // gone waits until no process carries the machine's cookie.
 func (m *machine) gone() {
 	m.t.Helper()
-	eventually(m.t, "every process of the machine to end", func() error {
+	testkit.EventuallyNil(m.t, "every process of the machine to end", func() error {
 		if left := marked("SEER_MACHINE=" + m.boot.Machine); len(left) > 0 {
 			return fmt.Errorf("still there: %v", left)
 		}
@@ -192,7 +203,7 @@ func (m *machine) living() context.Context {
 // listens waits until the loader takes connections.
 func (m *machine) listens() {
 	m.t.Helper()
-	eventually(m.t, "the loader", func() error {
+	testkit.EventuallyNil(m.t, "the loader", func() error {
 		conn, err := net.Dial("unix", strings.TrimPrefix(m.boot.Listen, "unix:"))
 		if err == nil {
 			err = conn.Close()
@@ -229,7 +240,7 @@ func marked(pair string) []string {
 func (m *machine) runtimePid() int {
 	m.t.Helper()
 	var pid int
-	eventually(m.t, "the runtime to run", func() (err error) {
+	testkit.EventuallyNil(m.t, "the runtime to run", func() (err error) {
 		pid, err = m.findRuntime()
 		return err
 	})
@@ -251,22 +262,10 @@ func (m *machine) findRuntime() (pid int, err error) {
 	return 0, fmt.Errorf("only %q", data)
 }
 
-// eventually repeats a check until it holds, or two minutes have passed.
-func eventually(t testing.TB, what string, check func() error) {
-	t.Helper()
-	var err error
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if err = check(); err == nil {
-			return
-		}
-	}
-	t.Errorf("waited in vain for %s: %v", what, err)
-}
-
 // busy waits until the machine is in use.
 func (m *machine) busy() {
 	m.t.Helper()
-	eventually(m.t, "the machine to be in use", func() error {
+	testkit.EventuallyNil(m.t, "the machine to be in use", func() error {
 		if h, err := m.client.Health(testContext(m.t)); err != nil || !h.Busy {
 			return fmt.Errorf("%+v %v", h, err)
 		}

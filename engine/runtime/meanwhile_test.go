@@ -14,6 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // enough is more than sockets and pipes hold: who sends it waits for who reads it.
@@ -52,7 +53,7 @@ func TestUploadWhileFilesChange(t *testing.T) {
 			done := make(chan error, 1)
 			signalRuntime(t, m, syscall.SIGSTOP) // nothing is taken until all has been changed
 			go func() { done <- m.client.Files().Upload(testContext(t), local, "/workspace/tree") }()
-			eventually(t, "the file is being read", func() error { return isOpen(filepath.Join(local, "big")) })
+			testkit.EventuallyNil(t, "the file is being read", func() error { return isOpen(filepath.Join(local, "big")) })
 			if err := c.change(local); err != nil {
 				t.Error(err)
 			}
@@ -61,7 +62,7 @@ func TestUploadWhileFilesChange(t *testing.T) {
 			if (err == nil) != (c.told == "") || protocol.CodeOf(err) != c.code || (err != nil && !strings.Contains(err.Error(), c.told)) {
 				t.Errorf("got %v", err)
 			}
-			eventually(t, "nothing half is left", func() error { return onlyWhole(m, "big", enough) })
+			testkit.EventuallyNil(t, "nothing half is left", func() error { return onlyWhole(m, "big", enough) })
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const (
@@ -33,7 +34,7 @@ func (m *machine) park(ctx context.Context) {
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		eventually(m.t, "the machine to be parked", func() error {
+		testkit.EventuallyNil(m.t, "the machine to be parked", func() error {
 			_, err := os.Stat(filepath.Join(m.dir, "park-"+parkID))
 			return err
 		})
@@ -87,20 +88,36 @@ func (m *machine) goesWith(key string, r protocol.Renewal) {
 
 func (m *machine) answers(ctx context.Context, c *client.Client) {
 	m.t.Helper()
-	eventually(m.t, "the machine to answer again", func() error {
+	testkit.EventuallyNil(m.t, "the machine to answer again", func() error {
 		_, err := c.Health(ctx)
 		return err
 	})
+}
+
+// counts has processes count in the files daemon and front.
+func (m *machine) counts(ctx context.Context) {
+	m.t.Helper()
+	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+		m.t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+}
+
+// parkAlone parks the machine and says nothing more: it goes on by itself.
+func (m *machine) parkAlone(ctx context.Context) {
+	m.t.Helper()
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
+		m.t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+	m.answers(ctx, m.client)
 }
 
 func TestPark(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
+	m.counts(ctx)
 	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: "../../etc"}); protocol.CodeOf(err) != protocol.Invalid {
 		t.Errorf("a path as the id: %v", err)
 	}
@@ -120,11 +137,7 @@ func TestPark(t *testing.T) {
 	}
 	// Nobody says how it goes on: it does.
 	before := m.socket()
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
-	m.answers(ctx, m.client)
+	m.parkAlone(ctx)
 	if after := m.socket(); os.SameFile(before, after) && after.ModTime().Equal(before.ModTime()) {
 		t.Error("the socket of a machine that was parked is the one of before")
 	}
@@ -140,15 +153,8 @@ func TestProofAfterItWentOn(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
-	m.answers(ctx, m.client)
+	m.counts(ctx)
+	m.parkAlone(ctx)
 	at := filepath.Join(m.dir, "s")
 	if err := parking.Ask(ctx, at, parking.NewKey(), parkID); !errors.Is(err, parking.ErrProof) {
 		t.Errorf("asked by somebody without the key: %v", err)
@@ -158,7 +164,7 @@ func TestProofAfterItWentOn(t *testing.T) {
 	if got := ask(t, connect(t, at), q); got != http.StatusConflict {
 		t.Errorf("it proves itself while things move: HTTP status %d", got)
 	}
-	eventually(t, "another socket", func() error {
+	testkit.EventuallyNil(t, "another socket", func() error {
 		c, err := net.Dial("unix", at)
 		if err == nil {
 			defer c.Close()
@@ -168,7 +174,7 @@ func TestProofAfterItWentOn(t *testing.T) {
 		}
 		return err
 	})
-	eventually(t, "the proof", func() error { return parking.Ask(ctx, at, theParkKey, parkID) })
+	testkit.EventuallyNil(t, "the proof", func() error { return parking.Ask(ctx, at, theParkKey, parkID) })
 	m.goesOn("daemon", "front")
 	m.killRuntime() // the loader has that socket, too
 	m.answers(ctx, m.client)
@@ -246,7 +252,7 @@ def endless():
 	end := time.Now().Add(time.Hour).Unix()
 	m.goes(protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(token), EndUnix: end, BootSeconds: 60,
 		Services: map[string]string{"tools": protocol.HashToken(tools)}})
-	eventually(t, "the copy to prove itself", func() error { return parking.Ask(ctx, filepath.Join(m.dir, "s"), theParkKey, parkID) })
+	testkit.EventuallyNil(t, "the copy to prove itself", func() error { return parking.Ask(ctx, filepath.Join(m.dir, "s"), theParkKey, parkID) })
 	renewed := newClient(t, m.boot.Listen, token)
 	m.answers(ctx, renewed)
 	for who, c := range map[string]*client.Client{"the owner before": admin, "a session": newClient(t, m.boot.Listen, "a-session-token")} {
@@ -264,7 +270,7 @@ def endless():
 		t.Error(got)
 	}
 	// What ran was interrupted, and what is drawn is not what the original draws: 0.323… with the seed 7.
-	eventually(t, "the call of the original to end", func() error {
+	testkit.EventuallyNil(t, "the call of the original to end", func() error {
 		call, err := renewed.Calls().Get(ctx, "tools", "call-endless")
 		if err == nil && call.State == protocol.CallRunning {
 			err = errors.New("it runs")
@@ -299,7 +305,7 @@ func forgedRenewal(t *testing.T, defended bool) error {
 	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.5}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the machine to be parked", func() error {
+	testkit.EventuallyNil(t, "the machine to be parked", func() error {
 		_, err := os.Stat(filepath.Join(m.dir, "park-"+parkID))
 		return err
 	})
@@ -310,7 +316,7 @@ func forgedRenewal(t *testing.T, defended bool) error {
 	m.goesWith(key, protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(evil), BootSeconds: 60})
 	owner, taken := m.client, newClient(t, m.boot.Listen, evil)
 	var refused error
-	eventually(t, "the machine to go on", func() error {
+	testkit.EventuallyNil(t, "the machine to go on", func() error {
 		_ = parking.Ask(ctx, filepath.Join(m.dir, "s"), theParkKey, parkID) // a copy waits for that
 		if _, refused = taken.Health(ctx); refused == nil {
 			m.client = taken // which ends it
@@ -341,10 +347,7 @@ func TestParkedByNobody(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
-		t.Fatal(err)
-	}
-	m.goesOn("daemon", "front")
+	m.counts(ctx)
 	before := m.socket()
 	const soon = 0.3
 	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: soon}); err != nil {

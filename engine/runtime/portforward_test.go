@@ -69,7 +69,7 @@ func TestPortForwarding(t *testing.T) {
 	}
 	check()
 	m.killRuntime()
-	eventually(t, "the socket of the next runtime", func() error {
+	testkit.EventuallyNil(t, "the socket of the next runtime", func() error {
 		conn, err := dialLong(dir, strconv.Itoa(port))
 		if err == nil {
 			conn.Close()

@@ -155,7 +155,7 @@ func TestPortsAreCut(t *testing.T) {
 		}
 		defer conn.Close()
 		sum, want := sha256.New(), sha256.New()
-		for i := range 40 {
+		for i := 0; i < 40 || cuts.cuts.Load() < 3; i++ {
 			line := noise(byte(i), 100)
 			want.Write(line)
 			if _, err := conn.Write(line); err != nil {
@@ -173,9 +173,6 @@ func TestPortsAreCut(t *testing.T) {
 		}
 	})
 	wg.Wait()
-	if cuts.cuts.Load() < 3 {
-		t.Errorf("only %d cuts", cuts.cuts.Load())
-	}
 }
 
 // TestPortIsUse has an open connection to a port keep the machine.

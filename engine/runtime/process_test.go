@@ -175,7 +175,7 @@ func TestProcessDoesNotWaitForGrandchildren(t *testing.T) {
 		t.Errorf("%+v %q", p, out)
 	}
 	m.goOn("later")
-	eventually(t, "the grandchild to survive the closed output", func() error {
+	testkit.EventuallyNil(t, "the grandchild to survive the closed output", func() error {
 		for _, line := range marked("SEER_PROCESS=" + p.ID) {
 			if strings.Contains(line, "sleep 1000") {
 				return nil
@@ -259,7 +259,7 @@ func TestProcessSignalAndBackground(t *testing.T) {
 	if err != nil || same.Name != "bg" {
 		t.Errorf("a repeated start: %+v %v", same, err)
 	}
-	eventually(t, "output", func() error {
+	testkit.EventuallyNil(t, "output", func() error {
 		var out bytes.Buffer
 		if _, _, err := m.client.Processes().Output(ctx, p.ID, 0, false, &out, nil); err != nil || out.String() != "ready\n" {
 			return fmt.Errorf("%q %v", out.String(), err)

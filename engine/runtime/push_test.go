@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // piece sends a part of a binary on a connection of its own, and breaks it off
@@ -55,7 +56,7 @@ func TestPushIsResumed(t *testing.T) {
 		t.Errorf("it has %d of nothing", have)
 	}
 	m.piece(data, 0, 1<<20, 700_000)
-	eventually(t, "a part of a piece", func() error {
+	testkit.EventuallyNil(t, "a part of a piece", func() error {
 		if have := m.piece(data, 0, 0, 0); have != 700_000 {
 			return fmt.Errorf("it has %d", have)
 		}

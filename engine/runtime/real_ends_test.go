@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // What is written in pieces on both sides, tried with the real ones.
@@ -88,7 +89,7 @@ func (m *machine) start(fn string, args ...any) protocol.Call {
 
 func (m *machine) state(id, want string) {
 	m.t.Helper()
-	eventually(m.t, "the call to be "+want, func() error {
+	testkit.EventuallyNil(m.t, "the call to be "+want, func() error {
 		if call, err := m.client.Calls().Get(testContext(m.t), "tools", id); err != nil || string(call.State) != want {
 			return fmt.Errorf("%+v %v", call, err)
 		}
@@ -152,7 +153,7 @@ func TestRealTokensChangeWhileCallsRun(t *testing.T) {
 		_, err := guest.Calls().Call(ctx, "tools", "wait", []any{"guest"}, nil)
 		called <- err
 	}()
-	eventually(t, "the call", func() error {
+	testkit.EventuallyNil(t, "the call", func() error {
 		if calls, err := m.client.Calls().List(ctx, "tools"); err != nil || len(calls) != 1 || calls[0].State != "running" {
 			return fmt.Errorf("%+v %v", calls, err)
 		}
@@ -205,7 +206,7 @@ func TestRealRecordIsTaken(t *testing.T) {
 	if n, segment, _ := read(2); n < 20<<20 || segment != 2 { // says that the first has been taken
 		t.Errorf("%d bytes of %d", n, segment)
 	}
-	eventually(t, "the first segment to go", func() error {
+	testkit.EventuallyNil(t, "the first segment to go", func() error {
 		if _, segment, _ := read(1); segment != 2 {
 			return errors.New("it is there")
 		}
@@ -233,7 +234,7 @@ func TestRealCallGoesOnInTheOldWorker(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	m.state(call.ID, "done")
-	eventually(t, "the old worker to end", func() error {
+	testkit.EventuallyNil(t, "the old worker to end", func() error {
 		n := 0
 		for _, line := range marked("SEER_MACHINE=" + m.boot.Machine) {
 			if strings.Contains(line, python.Main) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const swapCode = `
@@ -43,7 +44,7 @@ func TestRealServiceIsReplacedWhileTheWorkerIsSuspended(t *testing.T) {
 			if _, err := m.client.Services().Put(testContext(t), "tools", spec); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the other worker", func() error {
+			testkit.EventuallyNil(t, "the other worker", func() error {
 				if list := m.realWorkers(); len(list) < 2 {
 					return fmt.Errorf("%d", len(list))
 				}
@@ -65,7 +66,7 @@ func TestRealServiceIsReplacedWhileTheWorkerIsSuspended(t *testing.T) {
 			if status := <-detached; !kill && status != http.StatusAccepted && status != http.StatusOK {
 				t.Errorf("the detached call: %d", status)
 			}
-			eventually(t, "the other generation", func() error {
+			testkit.EventuallyNil(t, "the other generation", func() error {
 				if got, err := m.call("second"); err != nil || got != "2" {
 					return fmt.Errorf("%s %v", got, err)
 				}

@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -165,7 +166,7 @@ func TestSelfEndIsRetried(t *testing.T) {
 func TestSelfEndWithoutItsCloud(t *testing.T) {
 	t.Parallel()
 	m := selfEnding(t, "http://127.0.0.1:1", func(b *loader.Boot) { b.BootSeconds = 0.1 })
-	eventually(t, "two tries", func() error {
+	testkit.EventuallyNil(t, "two tries", func() error {
 		if n := strings.Count(m.log.String(), "asked for in vain"); n < 2 {
 			return fmt.Errorf("only %d", n)
 		}
@@ -231,12 +232,7 @@ func TestRestartedBeforeItsEnd(t *testing.T) {
 	cloud := newCloud(t)
 	m := selfEnding(t, cloud.URL, nil)
 	m.push()
-	_ = m.cmd.Process.Kill()
-	<-m.exited
-	m.gone()
-	m.exited = make(chan struct{})
-	m.launch()
-	m.push()
+	m.startAgain()
 	if got := cloud.requests(); len(got) > 0 {
 		t.Errorf("the cloud was asked %q", got)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const counter = `
@@ -202,7 +203,7 @@ func TestServiceLoadFailures(t *testing.T) {
 			t.Errorf("%s: a call: %v", name, err)
 		}
 	}
-	eventually(t, "no worker to be left", func() error {
+	testkit.EventuallyNil(t, "no worker to be left", func() error {
 		for _, line := range marked("SEER_MACHINE=" + m.boot.Machine) {
 			if strings.Contains(line, "worker") {
 				return errors.New(line)
@@ -249,7 +250,7 @@ func TestServiceCrash(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a new worker", func() error {
+	testkit.EventuallyNil(t, "a new worker", func() error {
 		if again, err := m.call("pid"); err != nil || again == out {
 			return fmt.Errorf("%s %v", again, err)
 		}
@@ -263,7 +264,7 @@ func TestServiceCrashesTooOften(t *testing.T) {
 	ctx := testContext(t)
 	m.mustServe("tools", "import os\n@expose\ndef f(): return 1\nif os.path.exists('broken'): os._exit(1)\nopen('broken', 'w')\n@expose\ndef die(): os._exit(2)\n")
 	_, _ = m.call("die")
-	eventually(t, "the runtime to give up", func() error {
+	testkit.EventuallyNil(t, "the runtime to give up", func() error {
 		v, err := m.client.Services().Get(ctx, "tools")
 		if err != nil || v.State != protocol.ServiceCrashed || v.Error == nil || !strings.Contains(v.Error.Message, "exit code 1") {
 			return fmt.Errorf("%+v %v", v, err)

@@ -59,7 +59,7 @@ func TestSessionTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the variables of a process, without secrets", func() error {
+	testkit.EventuallyNil(t, "the variables of a process, without secrets", func() error {
 		var pid, env bytes.Buffer
 		if _, err := c.Files().Read(ctx, "pid", &pid); err != nil {
 			return err
@@ -80,7 +80,7 @@ func TestSessionTokens(t *testing.T) {
 		t.Errorf("%+v %v", again, err)
 	}
 	m.killRuntime()
-	eventually(t, "the session to be known again", func() error {
+	testkit.EventuallyNil(t, "the session to be known again", func() error {
 		_, err := c.Processes().List(ctx)
 		return err
 	})
@@ -91,7 +91,7 @@ func TestSessionTokens(t *testing.T) {
 	if err := m.client.Sessions().Delete(ctx, "agent.1"); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the revoked session's connection to be closed", func() error {
+	testkit.EventuallyNil(t, "the revoked session's connection to be closed", func() error {
 		if closed() == nil {
 			return fmt.Errorf("it still answers")
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // killRuntime kills the runtime, and waits until there is another one.
@@ -23,7 +24,7 @@ func (m *machine) killRuntime() {
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		m.t.Fatal(err)
 	}
-	eventually(m.t, "another runtime", func() error {
+	testkit.EventuallyNil(m.t, "another runtime", func() error {
 		if h, err := m.client.Health(testContext(m.t)); err != nil || m.runtimePid() == old {
 			return fmt.Errorf("%+v %v", h, err)
 		}
@@ -75,7 +76,7 @@ func TestWorkersOutliveTheRuntime(t *testing.T) {
 	if _, err := m.call("say", "afterwards"); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the log to go on", func() error {
+	testkit.EventuallyNil(t, "the log to go on", func() error {
 		var log bytes.Buffer
 		if _, err := m.client.Services().Logs(ctx, "tools", 0, false, &log, nil); err != nil || log.String() != "loaded\nafterwards\n" {
 			return fmt.Errorf("%q %v", log.String(), err)
@@ -110,7 +111,7 @@ func TestRuntimeIsKilledAnywhere(t *testing.T) {
 		}
 		time.Sleep(time.Duration(chance.IntN(300)) * time.Millisecond)
 		m.killRuntime()
-		eventually(t, "the code that was served last", func() error {
+		testkit.EventuallyNil(t, "the code that was served last", func() error {
 			if got, err := m.call("which"); err != nil || got != fmt.Sprint(i) {
 				return fmt.Errorf("%s %v", got, err)
 			}
@@ -120,7 +121,7 @@ func TestRuntimeIsKilledAnywhere(t *testing.T) {
 			t.Errorf("%+v %v", v, err)
 		}
 	}
-	eventually(t, "one worker to be left", func() error {
+	testkit.EventuallyNil(t, "one worker to be left", func() error {
 		if list := m.workersOf(); len(list) != 1 {
 			return errors.New(strings.Join(list, "\n"))
 		}
@@ -150,7 +151,7 @@ func TestRetiringWorkersOutliveTheRuntime(t *testing.T) {
 		if status, a := m.answerOf("GET", "calls/call-old?wait=120", ""); status != 200 || a["result"] != "old" {
 			t.Errorf("%d %v", status, a)
 		}
-		eventually(t, "the old worker to end", func() error {
+		testkit.EventuallyNil(t, "the old worker to end", func() error {
 			if list := m.workersOf(); len(list) != 1 {
 				return errors.New(strings.Join(list, "\n"))
 			}
@@ -229,7 +230,7 @@ func TestAnswersWithoutAWorker(t *testing.T) {
 	if status, a := m.answerOf("POST", "call/die", noArguments, "Seer-Call-Id", "call-die"); status != 422 || errorCode(a) != "interrupted" {
 		t.Errorf("%d %v", status, a)
 	}
-	eventually(t, "the runtime to give up", func() error {
+	testkit.EventuallyNil(t, "the runtime to give up", func() error {
 		if status, a := m.answerOf("POST", "call/add", noArguments); status != 422 || errorCode(a) != "load_failed" || !strings.Contains(errorText(a), "serve it again") {
 			return fmt.Errorf("%d %v", status, a)
 		}

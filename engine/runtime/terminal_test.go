@@ -56,7 +56,7 @@ func (x *terminal) send(text string) {
 
 func (x *terminal) expect(text string) {
 	x.t.Helper()
-	eventually(x.t, fmt.Sprintf("%q", text), func() error {
+	testkit.EventuallyNil(x.t, fmt.Sprintf("%q", text), func() error {
 		if all := x.out.String(); !strings.Contains(all, text) {
 			return fmt.Errorf("the terminal shows %q", all[max(0, len(all)-1000):])
 		}
@@ -92,7 +92,7 @@ func TestTerminal(t *testing.T) {
 		x.send("stty size\n")
 		x.expect("50 99")
 		x.send("sleep 1000\n")
-		eventually(t, "the command to be in front", func() error {
+		testkit.EventuallyNil(t, "the command to be in front", func() error {
 			if all := marked("SEER_PROCESS=" + x.id); !strings.Contains(strings.Join(all, ","), "sleep 1000") {
 				return fmt.Errorf("%v", all)
 			}
@@ -106,7 +106,7 @@ func TestTerminal(t *testing.T) {
 		if p := x.ended(); p.ExitCode != 7 {
 			t.Errorf("%+v", p)
 		}
-		eventually(t, "what the shell left behind to be hung up", func() error {
+		testkit.EventuallyNil(t, "what the shell left behind to be hung up", func() error {
 			if left := marked("SEER_PROCESS=" + x.id); len(left) > 0 {
 				return fmt.Errorf("%v", left)
 			}
@@ -170,7 +170,7 @@ func TestTerminalFloods(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before int64
-	eventually(t, "the flood to be held", func() error {
+	testkit.EventuallyNil(t, "the flood to be held", func() error {
 		p, err := m.client.Processes().Get(ctx, p.ID)
 		if err != nil || p.OutputBytes < 1<<20 || p.OutputBytes != before {
 			before = p.OutputBytes

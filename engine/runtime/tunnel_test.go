@@ -16,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // tunnel is a reverse proxy as clouds put it before a machine: it shares its few
@@ -123,7 +124,7 @@ func TestUnnamedMachine(t *testing.T) {
 	if code := m.ended(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	eventually(t, "its processes to end", func() error {
+	testkit.EventuallyNil(t, "its processes to end", func() error {
 		if left := marked("SEER_PROCESS=" + p.ID); len(left) > 0 {
 			return errors.New(left[0])
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestUsage compares what the runtime says with what has been done, with a fake for
@@ -42,7 +43,7 @@ echo "0, NVIDIA H100, 80GB, 37, 61, 1024, 81559"; echo garbage; echo "1, Old one
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the use of a process", func() error {
+	testkit.EventuallyNil(t, "the use of a process", func() error {
 		u, err := m.client.Usage(ctx)
 		if err != nil || u.MemoryBytes < before.MemoryBytes+90<<20 || u.CPUSeconds < before.CPUSeconds+0.3 || u.Processes <= before.Processes {
 			return fmt.Errorf("%+v %v, before %+v", u, err, before)

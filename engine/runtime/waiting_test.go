@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestManyCallsWait has a thousand clients wait for one call each, and looks at what
@@ -26,7 +26,7 @@ func TestManyCallsWait(t *testing.T) {
 			"Seer-Call-Id: call-wait-%d\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", m.token, i)
 		conns = append(conns, conn)
 	}
-	eventually(t, "all calls to be there", func() error {
+	testkit.EventuallyNil(t, "all calls to be there", func() error {
 		resp := m.raw("GET", "/v1/services/tools/calls", m.token, nil)
 		data, _ := io.ReadAll(resp.Body)
 		if n := strings.Count(string(data), `"running"`); n < many {
@@ -36,7 +36,7 @@ func TestManyCallsWait(t *testing.T) {
 	})
 	each := (m.memory() - before) / many
 	t.Logf("%d KiB for each call that waits", each>>10)
-	if limit := int64(64 << 10); each > limit && !raced() {
+	if limit := int64(64 << 10); each > limit && !testkit.Race {
 		t.Errorf("a call that waits costs %d KiB", each>>10)
 	}
 	writeFile(t, m.boot.Roots["/workspace"]+"/go", "")
@@ -50,38 +50,9 @@ func TestManyCallsWait(t *testing.T) {
 // dial makes a connection, also while too many others are being made.
 func (m *machine) dial() (conn net.Conn) {
 	m.t.Helper()
-	eventually(m.t, "a connection", func() (err error) {
+	testkit.EventuallyNil(m.t, "a connection", func() (err error) {
 		conn, err = net.Dial("unix", strings.TrimPrefix(m.boot.Listen, "unix:"))
 		return err
 	})
 	return conn
-}
-
-// raced reports whether the race detector watches, which needs much memory.
-func raced() bool {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	for _, s := range info.Settings {
-		if s.Key == "-race" && s.Value == "true" {
-			return true
-		}
-	}
-	return false
-}
-
-// memory is what the runtime has of the machine's.
-func (m *machine) memory() int64 {
-	m.t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.runtimePid()))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	var kb int64
-	_, rest, _ := strings.Cut(string(data), "VmRSS:")
-	if _, err := fmt.Sscan(rest, &kb); err != nil {
-		m.t.Fatal(err)
-	}
-	return kb << 10
 }

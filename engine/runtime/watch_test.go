@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // watched collects what a watch tells.
@@ -45,7 +46,7 @@ func (m *machine) watch(t *testing.T, c *client.Client, path string, recursive b
 
 func (w *watched) expect(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, strings.Join(want, ", "), func() error {
+	testkit.EventuallyNil(t, strings.Join(want, ", "), func() error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, e := range want {
@@ -59,7 +60,7 @@ func (w *watched) expect(t *testing.T, want ...string) {
 
 func (w *watched) expectError(t *testing.T, code protocol.Code) {
 	t.Helper()
-	eventually(t, "the error "+string(code), func() error {
+	testkit.EventuallyNil(t, "the error "+string(code), func() error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if protocol.CodeOf(w.err) != code {
@@ -159,7 +160,7 @@ func TestWatchOfFoldersThatGo(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "a new file", func() error { // more than one: the kernel's queue may have been full
+	testkit.EventuallyNil(t, "a new file", func() error { // more than one: the kernel's queue may have been full
 		last := filepath.Join(root, "last")
 		_ = os.Remove(last)
 		writeFile(t, last, "x")
@@ -202,7 +203,7 @@ func TestWatchHasLimits(t *testing.T) {
 	for _, w := range open {
 		w.stop()
 	}
-	eventually(t, "room for another watch", func() error {
+	testkit.EventuallyNil(t, "room for another watch", func() error {
 		for _, err := range m.client.Files().Watch(testContext(t), "/workspace/empty", false) {
 			return err
 		}

@@ -87,7 +87,7 @@ func source(file string) (string, error) {
 	case info.IsDir():
 		return "", sdk.Errorf(sdk.Invalid, "the interface %s is a folder; give the Python file", file)
 	case info.Size() > maxSource:
-		return "", sdk.Errorf(sdk.Invalid, "the interface %s has %d bytes, which is no Python file of a person's (limit %d)", file, info.Size(), maxSource)
+		return "", sdk.Errorf(sdk.Invalid, "the interface %s has %d bytes, more than the limit of %d for a Python file", file, info.Size(), maxSource)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {

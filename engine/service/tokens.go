@@ -41,7 +41,7 @@ func (v *Service) NewToken(ctx context.Context, limits protocol.Token) (*Service
 // RevokeToken ends a token: connections made with it are closed.
 func (v *Service) RevokeToken(ctx context.Context, id string) error {
 	if id == protocol.MainToken {
-		return configErrorf("the token %s is that of whoever serves %s; it ends with the service", id, v.Name())
+		return configErrorf("the token %s belongs to the program that serves %s; it ends with the service", id, v.Name())
 	}
 	return errdefs.Wrap(errdefs.KindProvider, v.host.Runtime.Tokens().Delete(ctx, v.Name(), id))
 }

@@ -120,7 +120,7 @@ func (s Session) Page(name string) (Page, error) {
 	case name == "code":
 		return Page{Port: state.CodeServer.Port, Path: state.CodeServer.path(), Password: state.CodeServer.Secret}, nil
 	}
-	return Page{}, unsupported("%q is no page of a sandbox; there are jupyter and code", name)
+	return Page{}, unsupported("%q is not a page of a sandbox; there are jupyter and code", name)
 }
 
 // Notebook is the client of the notebook service, through the runtime: it needs no way to
@@ -153,8 +153,8 @@ func (s Session) JupyterDialer(port int) func(context.Context) (net.Conn, error)
 	}
 }
 
-// CheckJupyter finds that Jupyter still runs. It is asked before the token goes to whoever
-// listens at the port: another program may, once Jupyter has ended.
+// CheckJupyter checks that Jupyter still runs. Callers check before they send the token to its
+// port, where another program may listen once Jupyter has ended.
 func (s Session) CheckJupyter(ctx context.Context) error {
 	p, err := s.Client.Processes().Get(ctx, notebook.ProcessID)
 	if protocol.CodeOf(err) == protocol.NotFound || (err == nil && p.State != protocol.ProcessRunning) {

@@ -83,7 +83,7 @@ func CheckReady(r machine.Record) error {
 	if !r.Live() || !StateOf(r).Verifying {
 		return nil
 	}
-	err := protocol.Errorf(protocol.Unavailable, "the sandbox %s cannot be used yet: the processes it goes on with are still verified; if whoever starts it has died, end the sandbox", r.ID)
+	err := protocol.Errorf(protocol.Unavailable, "the sandbox %s cannot be used yet: its restored processes are still being verified; if the program that starts it has died, end the sandbox", r.ID)
 	return &errdefs.Error{Kind: errdefs.KindProvider, Err: remedy.For(err, remedy.Remedy{Action: remedy.EndSandbox, Sandbox: r.ID})}
 }
 

@@ -30,7 +30,7 @@ const (
 // underscores, at most 63, and not only hexadecimal digits that an ID could begin with.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) || name == NoParent || idPrefix.MatchString(name) {
-		return sdk.Errorf(sdk.Invalid, "%.80q is no name for a snapshot; use letters, digits, dots, dashes and underscores, at most 63, beginning with a letter or digit, and not like an ID", name)
+		return sdk.Errorf(sdk.Invalid, "%.80q is not a name for a snapshot; use letters, digits, dots, dashes and underscores, at most 63, beginning with a letter or digit, and not like an ID", name)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (d document) check() error {
 
 func checkPart(name string, seen map[string]bool, parts []Part) error {
 	if !treeForm.MatchString(name) || !filepath.IsLocal(name) || seen[name] {
-		return sdk.Errorf(sdk.Invalid, "%.80q is no name for a part of a snapshot, or is there twice", name)
+		return sdk.Errorf(sdk.Invalid, "%.80q is not a name for a part of a snapshot, or is there twice", name)
 	}
 	seen[name] = true
 	for _, p := range parts {

@@ -47,7 +47,7 @@ func (c *collector) run(r io.Reader) error {
 			break
 		}
 		if err != nil {
-			return sdk.Errorf(sdk.Invalid, "what was sent is no tar, or was cut after %d entries: %v", len(c.seen), err)
+			return sdk.Errorf(sdk.Invalid, "the data is not a tar archive, or was cut after %d entries: %v", len(c.seen), err)
 		}
 		if err := c.entry(hdr, tr); err != nil {
 			if errors.Is(err, io.ErrUnexpectedEOF) {

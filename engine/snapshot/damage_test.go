@@ -19,6 +19,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -120,7 +121,7 @@ func TestFilesFromElsewhere(t *testing.T) {
 	refuse := func(name string, data []byte, text string) {
 		t.Helper()
 		_, err := other.Import(t.Context(), bytes.NewReader(data), "")
-		if c := sdk.CodeOf(err); c != sdk.Invalid && c != sdk.Unsupported || !strings.Contains(err.Error(), text) || !strings.HasPrefix(err.Error(), "this is no snapshot that can be imported: ") {
+		if c := sdk.CodeOf(err); c != sdk.Invalid && c != sdk.Unsupported || !strings.Contains(err.Error(), text) || !strings.HasPrefix(err.Error(), "this is not a snapshot that can be imported: ") {
 			t.Errorf("%s: %s %v", name, c, err)
 		}
 		if got := filesIn(t, other); got != "names 0 blobs 0 tmp 0" {
@@ -139,8 +140,8 @@ func TestFilesFromElsewhere(t *testing.T) {
 			}
 		}
 	}
-	refuse("text", []byte(strings.Repeat("hello ", 500)), "no tar file")
-	refuse("zip", append([]byte("PK\x03\x04"), make([]byte, 600)...), "no tar file")
+	refuse("text", []byte(strings.Repeat("hello ", 500)), "not a tar file")
+	refuse("zip", append([]byte("PK\x03\x04"), make([]byte, 600)...), "not a tar file")
 	refuse("nothing", make([]byte, 1024), "it is empty")
 	edit := func(each func(h *tar.Header, body string) []item) []byte {
 		var items []item
@@ -189,7 +190,7 @@ func TestFilesFromElsewhere(t *testing.T) {
 	for name, tc := range map[string]struct{ doc, text string }{
 		"a later version": {`{"seer_snapshot":2}`, "reads version 1"},
 		"an unknown kind": {`{"seer_snapshot":1,"kind":"dream"}`, "of the kind"},
-		"a path as tree":  {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"../x"}]}`, "no name for a part"},
+		"a path as tree":  {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"../x"}]}`, "not a name for a part"},
 		"a path as part":  {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"x","index":{"digest":"sha256:../../x"}}]}`, "cannot be"},
 		"no part":         {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"x","index":{"digest":"sha256:` + strings.Repeat("1", 64) + `"}}]}`, "is missing"},
 		"half a sum":      {`{"seer_snapshot":1,"kind":"memory","blobs":[` + plainBlob("x", "12") + `]}`, "cannot be"},
@@ -241,9 +242,9 @@ func TestHostileSnapshots(t *testing.T) {
 		"absolute":          {line("/x", "dir", ""), "leads out"},
 		"not clean":         {line("a//x", "dir", ""), "leads out"},
 		"raw and up":        {`{"path":"","path_bytes":"Li4veA==","type":"dir","mode":0,"mtime":0}` + "\n", "leads out"},
-		"below a link":      {line("a", "symlink", `,"link":"/etc"`) + line("a/passwd", "file", hash("evil")), "no folder"},
+		"below a link":      {line("a", "symlink", `,"link":"/etc"`) + line("a/passwd", "file", hash("evil")), "not a folder"},
 		"linked to outside": {line("a", "link", `,"link":"../../x"`), "leads out"},
-		"linked to nothing": {line("a", "link", `,"link":"b"`), "no file of it"},
+		"linked to nothing": {line("a", "link", `,"link":"b"`), "not a file of it"},
 		"no such layer":     {line("f", "file", hash("evil")+`,"layer":7`), "cannot be"},
 		"a device":          {line("a", "device", ""), "unknown type"},
 		"a mode":            {strings.Replace(line("a", "dir", ""), "420", "99999", 1), "cannot be"},
@@ -362,11 +363,10 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-			if all, _ := s.List(t.Context()); len(all) > 2*i { // it is at work
-				break
-			}
-		}
+		testkit.Eventually(t, "it is at work", func() bool {
+			all, _ := s.List(t.Context())
+			return len(all) > 2*i
+		})
 		time.Sleep(time.Duration(7*i) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -182,7 +182,7 @@ func (x index) check() error {
 	for p, e := range x {
 		if e.Type == typeLink {
 			if to := x[e.Link]; to == nil || to.Type != typeFile && to.Type != typeSymlink {
-				return sdk.Errorf(sdk.Invalid, "its index has %.200q as a link to %.200q, which is no file of it", p, e.Link)
+				return sdk.Errorf(sdk.Invalid, "its index has %.200q as a link to %.200q, which is not a file of it", p, e.Link)
 			}
 		}
 		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
@@ -191,7 +191,7 @@ func (x index) check() error {
 				continue
 			}
 			if above.Type != typeDir {
-				return sdk.Errorf(sdk.Invalid, "its index has %.200q below %.200q, which is no folder", p, dir)
+				return sdk.Errorf(sdk.Invalid, "its index has %.200q below %.200q, which is not a folder", p, dir)
 			}
 			break
 		}

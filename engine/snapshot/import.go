@@ -44,7 +44,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, name string) (Snapshot,
 	}
 	var coded *sdk.Error
 	if errors.As(err, &coded) && !strings.HasPrefix(coded.Message, "the snapshot ") {
-		return Snapshot{}, sdk.Errorf(coded.Code, "this is no snapshot that can be imported: %s", coded.Message)
+		return Snapshot{}, sdk.Errorf(coded.Code, "this is not a snapshot that can be imported: %s", coded.Message)
 	}
 	return sn, err
 }
@@ -66,7 +66,7 @@ func (im *importer) run(ctx context.Context, r io.Reader, name string) (Snapshot
 	}
 	if name == "" {
 		if name = called; CheckName(name) != nil {
-			return Snapshot{}, sdk.Errorf(sdk.Invalid, "it is called %.80q, which is no name here; give it another one", called)
+			return Snapshot{}, sdk.Errorf(sdk.Invalid, "its name %.80q is not valid here; give it another one", called)
 		}
 	}
 	for _, p := range d.parts() {
@@ -129,7 +129,7 @@ func (im *importer) read(ctx context.Context, r io.Reader) error {
 			_, err = io.Copy(io.Discard, in.r) // the padding
 			return err
 		case err != nil && files == 0:
-			return sdk.Errorf(sdk.Invalid, "it is no tar file: %v", err)
+			return sdk.Errorf(sdk.Invalid, "it is not a tar file: %v", err)
 		case err != nil:
 			return sdk.Errorf(sdk.Invalid, "it is damaged or was cut: %v", err)
 		case files > 2*maxParts:

@@ -59,7 +59,7 @@ type Meta struct {
 	Seer        string    `json:"seer,omitempty"`       // the version that saved it
 	Description string    `json:"description,omitempty"`
 
-	// Labels are for whoever saves: what he needs to start it again.
+	// Labels are the caller's own: what it needs to start the snapshot again.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 

@@ -179,7 +179,7 @@ func TestTarsThatAreWrong(t *testing.T) {
 		"cut after a file":    {good[:len(good)-1024], "was cut"},
 		"cut in its end":      {good[:len(good)-512], "was cut"},
 		"empty":               {nil, "was cut after 0 entries"},
-		"text":                {[]byte(strings.Repeat("no tar ", 1000)), "no tar"},
+		"text":                {[]byte(strings.Repeat("no tar ", 1000)), "not a tar"},
 		"up":                  {archive(t, file("../x", "")), "leads out"},
 		"link up":             {archive(t, hard("x", "../../x")), "leads out"},
 		"link to nobody":      {archive(t, hard("x", "y")), "does not come before"},

@@ -58,7 +58,7 @@ func (s *Store) Get(ctx context.Context, ref string) (Snapshot, error) {
 	if CheckName(ref) == nil { // what a name is, no ID is, so the others need not be read
 		sn, err := s.read(ref)
 		if !errors.Is(err, os.ErrNotExist) {
-			return told(sn, err), nil
+			return withDamage(sn, err), nil
 		}
 	}
 	all, err := s.List(ctx)
@@ -105,7 +105,7 @@ func (s *Store) List(ctx context.Context) ([]Snapshot, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			continue // removed just now
 		}
-		all = append(all, told(sn, err))
+		all = append(all, withDamage(sn, err))
 	}
 	sort.Slice(all, func(i, j int) bool {
 		a, b := all[i], all[j]
@@ -114,8 +114,8 @@ func (s *Store) List(ctx context.Context) ([]Snapshot, error) {
 	return all, nil
 }
 
-// told has a snapshot say why it cannot be used, if there is a reason.
-func told(sn Snapshot, err error) Snapshot {
+// withDamage adds the reason why a snapshot cannot be used, if there is one.
+func withDamage(sn Snapshot, err error) Snapshot {
 	if err != nil {
 		sn.Damaged = err.Error()
 	}

@@ -63,7 +63,7 @@ func (s *Store) sweepWork() error {
 	return err
 }
 
-// pin keeps parts of the store for this work, whoever removes them there.
+// pin keeps parts of the store for this work, even if another process removes them there.
 func (w *work) pin(parts []Part) error {
 	for _, p := range parts {
 		err := os.Link(w.store.blob(p.Digest), w.path(p.Digest))

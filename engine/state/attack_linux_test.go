@@ -122,7 +122,7 @@ func TestAttacksOnFolders(t *testing.T) {
 			`umask 0; mkdir "$DIR/own"; ln -s "$DIR/own" "$RUN"`, `mv "$DIR/own/s" "$DIR/own/theirs"; echo mine > "$DIR/own/s"`)},
 		{Name: "runtime-folder-is-replaced", Want: "others may replace it", Try: attacked(
 			`:`, `set -- "$DIR"/open/seer-*; mv "$1" "$DIR/open/theirs"; mkdir "$1"; echo mine > "$1/s"`)},
-		{Name: "state-folder-with-planted-files", Want: "may be somebody else's", Try: attacked(
+		{Name: "state-folder-with-planted-files", Want: "may have put files into it", Try: attacked(
 			`echo planted > "$DIR/state/machine.json"`, `[ "$(cat "$DIR/state/machine.json")" = planted ]`)},
 	})
 }

@@ -25,7 +25,7 @@ func ensurePrivate(dir string) error {
 		return nil
 	}
 	if entries, err := os.ReadDir(dir); info.Mode().Perm()&0o002 != 0 && (err != nil || len(entries) > 0) {
-		return fmt.Errorf("%s has mode %04o, so what is in it may be somebody else's; look through it, then take the permissions of others away", dir, info.Mode().Perm())
+		return fmt.Errorf("%s has mode %04o, so other users may have put files into it; inspect it, then remove the permissions of others", dir, info.Mode().Perm())
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return fmt.Errorf("make %s private: %w", dir, err)

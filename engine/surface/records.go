@@ -55,7 +55,7 @@ func (r Records) Open(ctx context.Context, folder string) (*Record, error) {
 	}
 	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("read what was written to %s before: %w; remove the file, and Seer replaces nothing that is there", folder, err)
+		return nil, fmt.Errorf("read the list of files that Seer wrote to %s: %w; if you remove the list, Seer replaces no existing file", folder, err)
 	}
 	if c.known.Files == nil {
 		c.known.Files = map[string][]string{}

@@ -155,7 +155,7 @@ func WriteFiles(ctx context.Context, dir string, files []File, r Records) error 
 	all := make([]file, len(files))
 	for i, f := range files {
 		if !fs.ValidPath(f.Path) || f.Path == "." {
-			return fmt.Errorf("write to %s: %q is no plain relative path", dir, f.Path)
+			return fmt.Errorf("write to %s: %q is not a plain relative path", dir, f.Path)
 		}
 		all[i] = file{name: f.Path, data: f.Data, mode: f.Mode}
 	}

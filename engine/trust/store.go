@@ -74,7 +74,7 @@ func (s Store) has(k kind, hash string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read what was confirmed: %w", err)
+		return false, fmt.Errorf("read the confirmations: %w", err)
 	}
 	return info.Mode().IsRegular(), nil
 }
@@ -85,7 +85,7 @@ func (s Store) add(k kind, hash, subject string, lines []string) error {
 	}
 	dir := filepath.Join(s.Dir, string(k))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("remember what was confirmed: %w", err)
+		return fmt.Errorf("store the confirmation: %w", err)
 	}
 	data, err := json.MarshalIndent(note{Time: s.now().UTC(), Subject: subject, Lines: lines}, "", "  ")
 	if err != nil {

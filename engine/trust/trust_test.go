@@ -128,7 +128,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("after: %v, %v", known, err)
 	}
 	if known, _ := s.OwnRecord("../confirmed/" + e.Hash); known {
-		t.Error("a path is no digest")
+		t.Error("a path is not a digest")
 	}
 	info, err := os.Stat(filepath.Join(s.Dir, "confirmed", e.Hash+".json"))
 	if err != nil || info.Mode().Perm() != 0o600 {

@@ -89,7 +89,7 @@ func loadTree(source, name string, w what) ([]File, error) {
 	case info.IsDir():
 		return loadFolder(source, name)
 	case w == onlyFolder:
-		return nil, fmt.Errorf("%s is no folder; list it under files", source)
+		return nil, fmt.Errorf("%s is not a folder; list it under files", source)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is neither a file nor a folder", source)
 	}

@@ -146,7 +146,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (l Library) check(source string) error {
 	switch {
 	case !identifier.MatchString(l.Name) || isKeyword(l.Name):
-		return fmt.Errorf("%s: `%s` cannot be imported, for it is no name in Python: rename it with letters, digits and _", source, l.Name)
+		return fmt.Errorf("%s: `%s` cannot be imported, for it is not a name in Python: rename it with letters, digits and _", source, l.Name)
 	case isStandard(l.Name):
 		return fmt.Errorf("%s: `%s` is a module of Python's standard library, whose place it would take: rename it", source, l.Name)
 	case len(l.Files) == 0:

@@ -34,7 +34,7 @@ func LoadSkill(source string) (Skill, error) {
 	var files []File
 	switch {
 	case err == nil && info.IsDir() && !exists(source, skillFile):
-		return Skill{}, fmt.Errorf("%s is no skill: it has no SKILL.md", source)
+		return Skill{}, fmt.Errorf("%s is not a skill: it has no SKILL.md", source)
 	case err == nil && info.IsDir():
 		if files, err = loadTree(source, "skill", onlyFolder); err == nil {
 			for i := range files {
@@ -104,7 +104,7 @@ var skillName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // parse reads a SKILL.md, by the rules of agentskills.io.
 func (s *Skill) parse(text string) error {
 	if !utf8.ValidString(text) {
-		return errors.New("it is no text in UTF-8")
+		return errors.New("it is not UTF-8 text")
 	}
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	front, body, ok := frontMatter(text)
@@ -113,7 +113,7 @@ func (s *Skill) parse(text string) error {
 	}
 	var h head
 	if err := yaml.Unmarshal([]byte(front), &h); err != nil {
-		return fmt.Errorf("what stands between the lines --- is no YAML with name and description: %w", err)
+		return fmt.Errorf("what stands between the lines --- is not YAML with name and description: %w", err)
 	}
 	h.Description = strings.TrimSpace(h.Description)
 	switch {

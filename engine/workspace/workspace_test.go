@@ -182,7 +182,7 @@ func TestEachMistakeIsOneClearLine(t *testing.T) {
 		{"libraries", "my-lib.py", "`my-lib` cannot be imported"}, {"libraries", "class.py", "`class` cannot be imported"}, {"libraries", "json.py", "standard library"}, {"libraries", "random", "standard library"},
 		{"libraries", "out", "leads out of its folder"}, {"libraries", "dangling", "link to nothing"}, {"libraries", "fifo", "neither a file nor a folder"}, {"libraries", "s6", "no code to import"},
 		{"libraries", "loop", "cannot be read"},
-		{"skills", "noskill", "no SKILL.md"}, {"skills", "none", "does not exist"}, {"skills", "s1", "begin with a line ---"}, {"skills", "s2", `"Bad Name"`}, {"skills", "s3", "no description"}, {"skills", "s4", "no YAML"},
+		{"skills", "noskill", "no SKILL.md"}, {"skills", "none", "does not exist"}, {"skills", "s1", "begin with a line ---"}, {"skills", "s2", `"Bad Name"`}, {"skills", "s3", "no description"}, {"skills", "s4", "not YAML"},
 		{"skills", "s5", "longer than 1024"}, {"skills", "s7", `"a--b"`}, {"skills", "s8", "UTF-8"}, {"skills", "s9", "begin with a line ---"},
 		{"skill_dirs", "noskill", "no folder with a SKILL.md"}, {"skill_dirs", "s6", "list it under skills"}, {"skill_dirs", "none", "cannot be read"}, {"skill_dirs", "text.txt", "cannot be read"},
 		{"files", "none", "does not exist"}, {"files", "dirlink", "link to a folder"}, {"files", "out", "leads out of its folder"}, {"dirs", "text.txt", "list it under files"},

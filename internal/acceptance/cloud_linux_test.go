@@ -61,6 +61,14 @@ func (c *cloud) calls() int {
 	return c.n
 }
 
+// nothingLives fails if the cloud has a machine, or a command lists one of these sandboxes.
+func (c *cloud) nothingLives(t *testing.T, listed ...sandbox) {
+	t.Helper()
+	if alive := c.alive(); len(alive) != 0 || len(listed) != 0 {
+		t.Errorf("left: %v %v", alive, listed)
+	}
+}
+
 // eachCloud runs a test on both.
 func eachCloud(t *testing.T, test func(t *testing.T, c *cloud)) {
 	t.Helper()
@@ -167,9 +175,7 @@ func TestRunOnACloud(t *testing.T) {
 				t.Errorf("%s is in the output", name)
 			}
 		}
-		if len(c.alive()) != 0 {
-			t.Errorf("left: %v", c.alive())
-		}
+		c.nothingLives(t)
 	})
 }
 
@@ -197,9 +203,7 @@ func TestByHandOnACloud(t *testing.T) {
 		p.exits(0, []string{"ls"}, "lab", c.name, "/h)")
 		p.exits(0, []string{"show", "lab"}, "an hour")
 		p.ok("down", "lab")
-		if len(c.alive()) != 0 {
-			t.Errorf("left: %v", c.alive())
-		}
+		c.nothingLives(t)
 	})
 }
 
@@ -257,9 +261,7 @@ func TestCapacityIsGoneOnACloud(t *testing.T) {
 		}
 		p.exits(6, []string{"up", "exp.yaml", "--set", "sandbox.gpu=[H100,L4]"}, "H100", "L4")
 		p.exits(0, []string{"run", "exp.yaml", "--set", "sandbox.provider=[" + c.name + ",local]"}, "trying local")
-		if len(c.alive()) != 0 {
-			t.Errorf("left: %v", c.alive())
-		}
+		c.nothingLives(t)
 	})
 }
 
@@ -283,9 +285,7 @@ func TestCloudIsDownAtTheEnd(t *testing.T) {
 		}
 		up()
 		p.ok("gc")
-		if len(c.alive()) != 0 || len(p.ls()) != 0 {
-			t.Errorf("left: %v %v", c.alive(), p.ls())
-		}
+		c.nothingLives(t, p.ls()...)
 	})
 }
 
@@ -355,9 +355,7 @@ func TestAnotherAccount(t *testing.T) {
 		}
 		maps.Copy(p.env, c.env)
 		p.ok("down", "lab")
-		if len(c.alive()) != 0 {
-			t.Errorf("left: %v", c.alive())
-		}
+		c.nothingLives(t)
 	})
 }
 
@@ -371,9 +369,7 @@ func TestRotatedCredentials(t *testing.T) {
 		p.ok("ls", "--refresh")
 		p.ok("down", "lab")
 		p.ok("gc")
-		if len(c.alive()) != 0 || len(p.ls()) != 0 {
-			t.Errorf("left: %v %v", c.alive(), p.ls())
-		}
+		c.nothingLives(t, p.ls()...)
 	})
 }
 
@@ -398,9 +394,7 @@ func TestOverdueMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.exits(0, []string{"plan", "exp.yaml"}, "overdue", "has been ended")
-		if len(c.alive()) != 0 || len(p.ls()) != 0 {
-			t.Errorf("left: %v %v", c.alive(), p.ls())
-		}
+		c.nothingLives(t, p.ls()...)
 	})
 }
 
@@ -416,9 +410,7 @@ func TestCancelledWhileItIsRented(t *testing.T) {
 	j.signal(syscall.SIGINT)
 	p.check(j.wait(), 130, "ending what was")
 	p.eventually("the cloud has answered", func() bool { return len(c.runpod.Pods()) > 0 })
-	if len(c.alive()) != 0 {
-		t.Errorf("left: %v", c.alive())
-	}
+	c.nothingLives(t)
 }
 
 // end ends a machine whose owner has lost its ledger.
@@ -557,8 +549,6 @@ func TestMachineIsLostInARunOnACloud(t *testing.T) {
 		if r := j.wait(); r.code != 6 && !(r.code == 11 && strings.Contains(r.err, "cannot be reached")) {
 			t.Errorf("ended with %d: %s", r.code, clip(r.err))
 		}
-		if len(c.alive()) != 0 || len(p.ls()) != 0 {
-			t.Errorf("left: %v %v", c.alive(), p.ls())
-		}
+		c.nothingLives(t, p.ls()...)
 	})
 }

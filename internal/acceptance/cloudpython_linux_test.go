@@ -60,9 +60,7 @@ async def main():
 asyncio.run(main())
 `)
 		p.check(c.python(p).wait(), 0, "called 42", "tool 8")
-		if len(c.alive()) != 0 {
-			t.Errorf("left: %v", c.alive())
-		}
+		c.nothingLives(t)
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // patience is how long something may take that must come.
@@ -294,9 +296,5 @@ func (p *place) ls(more ...string) []sandbox {
 // eventually polls for what must come.
 func (p *place) eventually(what string, done func() bool) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			p.t.Fatalf("waited in vain: %s", what)
-		}
-	}
+	testkit.Eventually(p.t, what, done)
 }

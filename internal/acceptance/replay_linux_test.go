@@ -103,7 +103,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 
-	p.exits(4, []string{"replay", "nowhere"}, "no record of calls")
+	p.exits(4, []string{"replay", "nowhere"}, "not a record of calls")
 	if err := os.Remove(p.path("runs/latest/run.json")); err != nil {
 		t.Fatal(err)
 	}

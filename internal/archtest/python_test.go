@@ -36,11 +36,6 @@ var pythonForeign = map[string][]string{
 	"seer_client": {"seer_worker.values"}, // the generated file contains them
 }
 
-// pythonBackwards lists the imports against the order, each with its reason.
-var pythonBackwards = map[string]string{
-	"seer/_engine/arguments.py: seer/environment": "the names in annotations that are evaluated when a call has wrong types; imported only then",
-}
-
 const mostPythonFiles = 30
 
 // crowded may have more files than mostPythonFiles.
@@ -70,7 +65,7 @@ func TestPythonImportsFollowTheOrder(t *testing.T) {
 					continue
 				}
 				from, to := slices.Index(order, own), slices.Index(order, partOf(imported))
-				if from >= 0 && (to < 0 || to > from) && pythonBackwards[name+": "+imported] == "" {
+				if from >= 0 && (to < 0 || to > from) {
 					t.Errorf("%s must not import %s: the order is %s, and the rest of %s", name, imported, strings.Join(order, ", "), pkg)
 				}
 			}

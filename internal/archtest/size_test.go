@@ -33,15 +33,14 @@ var exceptions = map[string]struct {
 	most int
 	why  string
 }{
-	"methods of engine/python/seer_client/handle.py.Handle":     {45, "Python's operators are methods"},
-	"methods of sdk/sdktest.lab":                                {71, "one method for each check of a plugin"},
-	"methods of engine/enginetest/fakemodal.Cloud":              {69, "one method for each fault that a test asks for"},
-	"methods of engine/enginetest/fakemodal.controlServer":      {64, "Modal's gRPC service"},
-	"methods of engine/enginetest/fakerunpod.Cloud":             {83, "one method for each request and each fault"},
-	"lines of _seer_load in engine/modelload/loader.py":         {91, "a kernel gets one name for all of it"},
-	"lines of TestServerIsGone in engine/notebook/gone_test.go": {116, "one server, ended at each step"},
-	"lines of mistakes in engine/experiment/mistakes_test.go":   {158, "a table of mistakes"},
-	"lines of main in e2e/notebook/person.py":                   {109, "what a person does, in order"},
+	"methods of engine/python/seer_client/handle.py.Handle":   {45, "Python's operators are methods"},
+	"methods of sdk/sdktest.lab":                              {71, "one method for each check of a plugin"},
+	"methods of engine/enginetest/fakemodal.Cloud":            {69, "one method for each fault that a test asks for"},
+	"methods of engine/enginetest/fakemodal.controlServer":    {64, "Modal's gRPC service"},
+	"methods of engine/enginetest/fakerunpod.Cloud":           {83, "one method for each request and each fault"},
+	"lines of _seer_load in engine/modelload/loader.py":       {91, "a kernel gets one name for all of it"},
+	"lines of mistakes in engine/experiment/mistakes_test.go": {158, "a table of mistakes"},
+	"lines of main in e2e/notebook/person.py":                 {109, "what a person does, in order"},
 }
 
 // test matches functions of tests.

@@ -3,6 +3,7 @@
 package attack
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,15 @@ type Row struct {
 	// With defended false, it switches the defence off first through an unexported
 	// seam. It ends the test when the attack could not be made at all.
 	Try func(t *testing.T, defended bool) error
+}
+
+// Outcome is what [Row.Try] returns for an attack whose program prints "succeeded", or what
+// refused it.
+func Outcome(printed string) error {
+	if printed == "succeeded" {
+		return nil
+	}
+	return errors.New(printed)
 }
 
 // Run makes each attack twice, as subtests isolation/name/refused and

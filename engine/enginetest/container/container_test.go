@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/container"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func begin(t *testing.T, script string) *container.Container {
@@ -19,6 +20,15 @@ func begin(t *testing.T, script string) *container.Container {
 	}
 	t.Cleanup(c.Kill)
 	return c
+}
+
+// ready waits for the file by which a script says that it has come so far.
+func ready(t *testing.T, c *container.Container) {
+	t.Helper()
+	testkit.EventuallyNil(t, "the script", func() error {
+		_, err := os.Stat(c.Folder("/workspace/ready"))
+		return err
+	})
 }
 
 func wait(t *testing.T, c *container.Container) {
@@ -44,9 +54,7 @@ func TestExit(t *testing.T) {
 
 func TestNothingOutlivesAContainer(t *testing.T) {
 	c := begin(t, "setsid sleep 1000 & touch ready; exec sleep 1000")
-	for _, err := os.Stat(c.Folder("/workspace/ready")); err != nil; _, err = os.Stat(c.Folder("/workspace/ready")) {
-		time.Sleep(5 * time.Millisecond)
-	}
+	ready(t, c)
 	c.Freeze()
 	c.Stop(50 * time.Millisecond)
 	if c.ExitCode() != 137 && c.ExitCode() != 143 {
@@ -119,9 +127,7 @@ func TestFolder(t *testing.T) {
 
 func TestSnapshotOfABusyMachine(t *testing.T) {
 	c := begin(t, "mkfifo pipe; ln -s pipe link; touch ready; while :; do echo x >new; mv new old; rm old; done")
-	for _, err := os.Stat(c.Folder("/workspace/ready")); err != nil; _, err = os.Stat(c.Folder("/workspace/ready")) {
-		time.Sleep(5 * time.Millisecond)
-	}
+	ready(t, c)
 	for range 50 {
 		dir := t.TempDir()
 		if err := c.Snapshot(t.Context(), dir); err != nil {

@@ -66,8 +66,8 @@ func (h *Hub) refused(r *request) error {
 	return errAnonymous
 }
 
-// gate refuses users that may not fetch files.
-func (h *Hub) gate(r *request, found *repo) error {
+// checkAccess refuses users that may not fetch files.
+func (h *Hub) checkAccess(r *request, found *repo) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	user := h.user(r.Request)

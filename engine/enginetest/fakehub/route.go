@@ -120,7 +120,7 @@ func (h *Hub) serveAPI(r *request) error {
 	case Refs:
 		return h.refs(r, found)
 	case AuthCheck:
-		if err := h.gate(r, found); err != nil {
+		if err := h.checkAccess(r, found); err != nil {
 			return err
 		}
 		return r.json(map[string]any{})
@@ -131,7 +131,7 @@ func (h *Hub) serveAPI(r *request) error {
 // serveCommit answers what is about one commit.
 func (h *Hub) serveCommit(r *request, found *repo) error {
 	if r.kind == Resolve || r.kind == ResolveCache || r.kind == XetToken {
-		if err := h.gate(r, found); err != nil {
+		if err := h.checkAccess(r, found); err != nil {
 			return err
 		}
 	}

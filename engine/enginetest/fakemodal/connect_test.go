@@ -52,7 +52,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 			body, _ := io.ReadAll(resp.Body)
 			return resp.StatusCode, string(body)
 		}
-		until(t, "an answer", func() bool { code, _ := ask("", "Authorization", "Bearer "+c.Token); return code == 200 })
+		testkit.Eventually(t, "an answer", func() bool { code, _ := ask("", "Authorization", "Bearer "+c.Token); return code == 200 })
 		for name, got := range map[string]func() (int, string){
 			"header": func() (int, string) { return ask("", "Authorization", "Bearer "+c.Token) },
 			"query":  func() (int, string) { return ask("?_modal_connect_token=" + c.Token) },

@@ -1,7 +1,6 @@
 package fakemodal_test
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -33,14 +32,7 @@ func begin(t *testing.T, o fakemodal.Options) (*fakemodal.Cloud, *modal.Client) 
 		o.Grace = 100 * time.Millisecond
 	}
 	cloud := fakemodal.New(o)
-	if err := cloud.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Start(t, cloud)
 	return cloud, connect(t, cloud.Env())
 }
 
@@ -82,19 +74,6 @@ func backends(t *testing.T, test func(t *testing.T, gpu string)) {
 	t.Run("cpu", func(t *testing.T) { test(t, "") })
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("it does not come about: %s", what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 func TestLifeOfASandbox(t *testing.T) {
 	backends(t, func(t *testing.T, gpu string) {
 		cloud, client := begin(t, fakemodal.Options{})
@@ -108,7 +87,7 @@ func TestLifeOfASandbox(t *testing.T) {
 		}
 		tunnel := tunnels[port]
 		url := "http://" + net.JoinHostPort(tunnel.Host, strconv.Itoa(tunnel.Port)) + "/index.html"
-		until(t, "the page", func() bool { return get(url) == "page\n" })
+		testkit.Eventually(t, "the page", func() bool { return get(url) == "page\n" })
 		if m := cloud.Machines(); len(m) != 1 || m[0].State != fakemodal.Running || !m[0].Billing || m[0].Tags["key"] != "k1" || m[0].GPU != gpu {
 			t.Errorf("machines: %+v", m)
 		}

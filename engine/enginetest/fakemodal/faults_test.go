@@ -123,7 +123,7 @@ func tokensExpire(t *testing.T, life time.Duration) error {
 		return err
 	}
 	gets, accesses := calls(cloud, "AuthTokenGet"), calls(cloud, "TaskGetCommandRouterAccess")
-	until(t, "new tokens", func() bool {
+	testkit.Eventually(t, "new tokens", func() bool {
 		if err = use(); err == nil {
 			err = lookup(t, client)
 		}
@@ -203,7 +203,7 @@ func TestDown(t *testing.T) {
 		t.Error(err)
 	}
 	fault(t, cloud, fakemodal.Faults{})
-	until(t, "the end", func() bool {
+	testkit.Eventually(t, "the end", func() bool {
 		_, err := sb.Terminate(t.Context(), &modal.SandboxTerminateParams{Wait: true})
 		return err == nil
 	})
@@ -339,7 +339,7 @@ func TestTunnels(t *testing.T) {
 	cloud, client := begin(t, fakemodal.Options{})
 	sb, address := served(t, client, "T4")
 	whole := func() bool { n, err := page(address); return n == 100000 && err == nil }
-	until(t, "the page", whole)
+	testkit.Eventually(t, "the page", whole)
 	for _, there := range cloud.Machines()[0].Tunnels {
 		if there != address {
 			t.Errorf("the tunnel is at %s, not %s", there, address)
@@ -356,7 +356,7 @@ func TestTunnels(t *testing.T) {
 	}
 	fault(t, cloud, fakemodal.Faults{})
 	open := dial(t, address)
-	until(t, "the cut", func() bool { // it may not be there yet
+	testkit.Eventually(t, "the cut", func() bool { // it may not be there yet
 		if err := cloud.CutTunnels(sb.SandboxID); err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +385,7 @@ func TestTunnels(t *testing.T) {
 	if err := cloud.ThawMachine(sb.SandboxID); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the page", whole)
+	testkit.Eventually(t, "the page", whole)
 }
 
 func dial(t *testing.T, address string) net.Conn {
@@ -465,7 +465,7 @@ func TestLoaderBoots(t *testing.T) {
 			t.Fatal(err)
 		}
 		url := "http://" + net.JoinHostPort(tunnels[8765].Host, strconv.Itoa(tunnels[8765].Port)) + "/"
-		until(t, "the loader", func() bool {
+		testkit.Eventually(t, "the loader", func() bool {
 			resp, err := http.Get(url)
 			if err != nil {
 				return false

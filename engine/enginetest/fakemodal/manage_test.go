@@ -290,7 +290,7 @@ func TestSnapshotThatExpires(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "its end", func() bool {
+	testkit.Eventually(t, "its end", func() bool {
 		_, err := client.Images.FromID(t.Context(), image.ImageID, nil)
 		return errors.As(err, new(modal.NotFoundError))
 	})

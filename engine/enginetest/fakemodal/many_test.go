@@ -15,6 +15,7 @@ import (
 	modal "github.com/modal-labs/modal-client/go"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // Starts that are given up at any moment leave nothing that costs money for ever.
@@ -50,7 +51,7 @@ func TestManyAtOnce(t *testing.T) {
 			})
 		}
 		work.Wait()
-		until(t, "the end of all", func() bool {
+		testkit.Eventually(t, "the end of all", func() bool {
 			for _, m := range cloud.Machines() {
 				if m.State != fakemodal.Ended {
 					return false
@@ -62,7 +63,7 @@ func TestManyAtOnce(t *testing.T) {
 			t.Errorf("left behind: %v %v", left, err)
 		}
 	})
-	until(t, "the end of the cloud's goroutines", func() bool {
+	testkit.Eventually(t, "the end of the cloud's goroutines", func() bool {
 		buf := make([]byte, 4<<20)
 		stacks := string(buf[:runtime.Stack(buf, true)])
 		return !strings.Contains(stacks, "enginetest/fakemodal.") && !strings.Contains(stacks, "enginetest/container.")

@@ -40,93 +40,93 @@ func (c *Cloud) serve() {
 }
 
 func (c *Cloud) server(e *endpoint, isControl bool) *grpc.Server {
-	g := &gate{cloud: c, endpoint: e, control: isControl}
+	i := &interceptor{cloud: c, endpoint: e, control: isControl}
 	return grpc.NewServer(
-		grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream),
+		grpc.UnaryInterceptor(i.unary), grpc.StreamInterceptor(i.stream),
 		grpc.WaitForHandlers(true), // so that nothing begins after Close
 		grpc.MaxRecvMsgSize(100<<20), grpc.MaxSendMsgSize(100<<20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
 }
 
-// gate is in front of every call: faults, credentials, and the record of it.
-type gate struct {
+// interceptor comes before every call: it injects faults, checks credentials and records the call.
+type interceptor struct {
 	cloud    *Cloud
 	endpoint *endpoint
 	control  bool
 }
 
-func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	method := path.Base(info.FullMethod)
-	fault, err := g.enter(ctx, method, true)
+	fault, err := i.enter(ctx, method, true)
 	if err != nil {
-		return nil, g.leave(ctx, method, err)
+		return nil, i.leave(ctx, method, err)
 	}
 	resp, err := handler(ctx, req)
 	if fault.AfterEffect {
-		return nil, g.leave(ctx, method, g.cutConnection(ctx, fault))
+		return nil, i.leave(ctx, method, i.cutConnection(ctx, fault))
 	}
 	if m, ok := resp.(proto.Message); ok && err == nil {
 		addUnknown(m)
 	}
-	return resp, g.leave(ctx, method, err)
+	return resp, i.leave(ctx, method, err)
 }
 
-func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (i *interceptor) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	method := path.Base(info.FullMethod)
-	fault, err := g.enter(ss.Context(), method, false)
+	fault, err := i.enter(ss.Context(), method, false)
 	if err == nil {
 		err = handler(srv, &unknownStream{ServerStream: ss})
 		if fault.AfterEffect {
-			err = g.cutConnection(ss.Context(), fault)
+			err = i.cutConnection(ss.Context(), fault)
 		}
 	}
-	return g.leave(ss.Context(), method, err)
+	return i.leave(ss.Context(), method, err)
 }
 
 // enter waits and fails as the faults say, then checks the credentials.
-func (g *gate) enter(ctx context.Context, method string, unary bool) (CallFault, error) {
-	if err := sleepContext(ctx, g.cloud.faults.get().Latency); err != nil {
+func (i *interceptor) enter(ctx context.Context, method string, unary bool) (CallFault, error) {
+	if err := sleepContext(ctx, i.cloud.faults.get().Latency); err != nil {
 		return CallFault{}, err
 	}
-	fault, ok := g.cloud.faults.take(method)
+	fault, ok := i.cloud.faults.take(method)
 	if ok && fault.Hang {
 		<-ctx.Done()
 		return fault, status.FromContextError(ctx.Err()).Err()
 	}
 	if ok && fault.Cut && !fault.AfterEffect {
-		return fault, g.cutConnection(ctx, fault)
+		return fault, i.cutConnection(ctx, fault)
 	}
 	if ok && !fault.AfterEffect {
 		return fault, fault.status()
 	}
-	if !g.control {
+	if !i.control {
 		return fault, nil // the task of the request is checked where it is known
 	}
-	return fault, g.cloud.authorize(ctx, method, unary)
+	return fault, i.cloud.authorize(ctx, method, unary)
 }
 
-func (g *gate) leave(ctx context.Context, method string, err error) error {
-	if text := g.cloud.faults.get().Warning; text != "" {
+func (i *interceptor) leave(ctx context.Context, method string, err error) error {
+	if text := i.cloud.faults.get().Warning; text != "" {
 		_ = grpc.SetTrailer(ctx, metadata.Pairs("x-modal-warning", percentEncode(text))) // an ended call has none
 	}
-	g.cloud.record(Event{Kind: "call", Method: method, Code: status.Code(err)})
+	i.cloud.record(Event{Kind: "call", Method: method, Code: status.Code(err)})
 	if err != nil {
-		g.cloud.logf("%s: %v", method, err)
+		i.cloud.logf("%s: %v", method, err)
 	} else {
-		g.cloud.logf("%s", method)
+		i.cloud.logf("%s", method)
 	}
 	return err
 }
 
 // cutConnection loses an answer: the caller's connection dies. With a code, the
 // answer is lost on the way instead, and the caller is told so.
-func (g *gate) cutConnection(ctx context.Context, f CallFault) error {
+func (i *interceptor) cutConnection(ctx context.Context, f CallFault) error {
 	if f.Code != codes.OK {
 		return f.status()
 	}
 	if p, ok := peer.FromContext(ctx); ok {
-		g.endpoint.cut(p.Addr.String())
+		i.endpoint.cut(p.Addr.String())
 	}
 	return status.Error(codes.Unavailable, "connection lost")
 }

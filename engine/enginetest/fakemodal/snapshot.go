@@ -92,21 +92,28 @@ func hidden(c *container.Container, path string) string {
 	return c.Folder(filepath.Join("/cache/.under", hash(filepath.Clean(path))))
 }
 
+// mountPoint is the folder at a path of a machine, and where the folder below a mount waits.
+func (s *routerServer) mountPoint(ctx context.Context, task string, path []byte) (at, under string, err error) {
+	sb, err := s.running(ctx, task)
+	if err == nil {
+		err = checkPath(string(path))
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return sb.container.Folder(string(path)), hidden(sb.container, string(path)), nil
+}
+
 // TaskMountDirectory shows the files of an image, or none, at a path. They are a copy.
 func (s *routerServer) TaskMountDirectory(ctx context.Context, r *pb.TaskMountDirectoryRequest) (*emptypb.Empty, error) {
-	sb, err := s.running(ctx, r.GetTaskId())
+	at, under, err := s.mountPoint(ctx, r.GetTaskId(), r.GetPath())
 	if err != nil {
-		return nil, err
-	}
-	path := string(r.GetPath())
-	if err := checkPath(path); err != nil {
 		return nil, err
 	}
 	from, err := s.imageFiles(r.GetImageId())
 	if err != nil {
 		return nil, err
 	}
-	at, under := sb.container.Folder(path), hidden(sb.container, path)
 	if _, err := os.Lstat(under); err == nil {
 		if err := os.RemoveAll(at); err != nil { // mounted before
 			return nil, err
@@ -149,17 +156,12 @@ func (c *Cloud) imageFiles(id string) (string, error) {
 
 // TaskUnmountDirectory shows what was there before.
 func (s *routerServer) TaskUnmountDirectory(ctx context.Context, r *pb.TaskUnmountDirectoryRequest) (*emptypb.Empty, error) {
-	sb, err := s.running(ctx, r.GetTaskId())
+	at, under, err := s.mountPoint(ctx, r.GetTaskId(), r.GetPath())
 	if err != nil {
 		return nil, err
 	}
-	path := string(r.GetPath())
-	if err := checkPath(path); err != nil {
-		return nil, err
-	}
-	at, under := sb.container.Folder(path), hidden(sb.container, path)
 	if _, err := os.Lstat(under); err != nil {
-		return nil, notFound("Nothing is mounted at '%s'", path)
+		return nil, notFound("Nothing is mounted at '%s'", r.GetPath())
 	}
 	if err := os.RemoveAll(at); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestBilling(t *testing.T) {
@@ -117,7 +118,7 @@ func TestPatch(t *testing.T) {
 		t.Error("a new name started another container")
 	}
 	r.do(200, "PATCH", path, object{"env": object{"A": "1"}})
-	await(t, "another container", func() bool { m := r.Machine(id); return m != nil && m != before })
+	testkit.Eventually(t, "another container", func() bool { m := r.Machine(id); return m != nil && m != before })
 	for name, c := range map[string]struct {
 		mounts object
 		want   int

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -63,7 +64,7 @@ func TestBootThroughTheProxy(t *testing.T) {
 		t.Fatalf("%+v, %v", health, err)
 	}
 	r.do(http.StatusNoContent, "DELETE", "/v2/pods/"+id, nil)
-	await(t, "nothing of the pod is left", func() bool { return r.Machine(id) == nil })
+	testkit.Eventually(t, "nothing of the pod is left", func() bool { return r.Machine(id) == nil })
 }
 
 // A machine whose lease ends stops its own bill, with the key that it has been given.
@@ -78,7 +79,7 @@ func TestLoaderEndsItsPod(t *testing.T) {
 	}
 	body["env"].(map[string]string)[sdk.SelfEndVariable] = string(end)
 	id := r.create(body)
-	await(t, "the pod has ended itself", func() bool { return len(r.Live()) == 0 && r.Machine(id) == nil })
+	testkit.Eventually(t, "the pod has ended itself", func() bool { return len(r.Live()) == 0 && r.Machine(id) == nil })
 	if p := r.Pods()[0]; p.Status != "TERMINATED" || p.Restarts != 0 {
 		t.Errorf("%+v", p)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // rig is a cloud and an account there.
@@ -127,25 +128,15 @@ func (r *rig) pod(id string) object {
 	return r.do(http.StatusOK, "GET", "/v2/pods/"+id, nil)
 }
 
-// await polls until it is so.
-func await(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(3 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 func (r *rig) awaitStatus(id, status string) {
 	r.t.Helper()
-	await(r.t, id+" is "+status, func() bool { return r.pod(id)["status"] == status })
+	testkit.Eventually(r.t, id+" is "+status, func() bool { return r.pod(id)["status"] == status })
 }
 
 // awaitUp waits until the pod's program has been started.
 func (r *rig) awaitUp(id string) {
 	r.t.Helper()
-	await(r.t, id+" runs", func() bool { return r.pod(id)["runtime"] != nil })
+	testkit.Eventually(r.t, id+" runs", func() bool { return r.pod(id)["runtime"] != nil })
 }
 
 // at is where a port of a pod is.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // sh is a request whose pod runs a shell script.
@@ -22,7 +23,7 @@ func sh(script string, more object) object {
 func (r *rig) file(id, name string) string {
 	r.t.Helper()
 	var data []byte
-	await(r.t, name+" of "+id, func() bool {
+	testkit.Eventually(r.t, name+" of "+id, func() bool {
 		m := r.Machine(id)
 		if m == nil {
 			return false
@@ -60,7 +61,7 @@ func TestVariablesOfAPod(t *testing.T) {
 func TestProgramsAreStartedAgain(t *testing.T) {
 	r := start(t)
 	id := r.create(sh("echo x >> runs; sleep 0.01; exit 3", nil))
-	await(t, "it was started again twice", func() bool { return r.Pods()[0].Restarts >= 2 })
+	testkit.Eventually(t, "it was started again twice", func() bool { return r.Pods()[0].Restarts >= 2 })
 	if p := r.Pods()[0]; p.Status != "RUNNING" || !p.Live() {
 		t.Errorf("%+v", p)
 	}
@@ -68,15 +69,15 @@ func TestProgramsAreStartedAgain(t *testing.T) {
 		t.Errorf("%d runs on this disk", n)
 	}
 	sleeper := r.create(sh("echo x >> runs; sleep 1000", nil))
-	await(t, "it ran", func() bool { return r.file(sleeper, "runs") == "x\n" })
+	testkit.Eventually(t, "it ran", func() bool { return r.file(sleeper, "runs") == "x\n" })
 	r.Kill(sleeper)
-	await(t, "it was started again", func() bool { return r.Pods()[1].Restarts == 1 })
-	await(t, "it ran again on its disk", func() bool { return strings.Count(r.file(sleeper, "runs"), "x") == 2 })
+	testkit.Eventually(t, "it was started again", func() bool { return r.Pods()[1].Restarts == 1 })
+	testkit.Eventually(t, "it ran again on its disk", func() bool { return strings.Count(r.file(sleeper, "runs"), "x") == 2 })
 	before := r.Machine(sleeper).Folder("/workspace")
 	r.do(200, "POST", "/v2/pods/"+sleeper+"/action", object{"action": "stop"})
 	r.do(200, "POST", "/v2/pods/"+sleeper+"/action", object{"action": "start"})
-	await(t, "another machine", func() bool { m := r.Machine(sleeper); return m != nil && m.Folder("/workspace") != before })
-	await(t, "it ran on a new disk", func() bool { return r.file(sleeper, "runs") == "x\n" })
+	testkit.Eventually(t, "another machine", func() bool { m := r.Machine(sleeper); return m != nil && m.Folder("/workspace") != before })
+	testkit.Eventually(t, "it ran on a new disk", func() bool { return r.file(sleeper, "runs") == "x\n" })
 }
 
 const deleteItself = `
@@ -100,7 +101,7 @@ func TestAPodEndsItself(t *testing.T) {
 	r := start(t)
 	other := r.create(nil)
 	id := r.create(object{"args": "python3 -c " + quote(deleteItself), "env": object{"API": r.URL(), "OTHER": other}})
-	await(t, "it is gone", func() bool { return len(r.Live()) == 1 && r.Machine(id) == nil })
+	testkit.Eventually(t, "it is gone", func() bool { return len(r.Live()) == 1 && r.Machine(id) == nil })
 	if r.Live()[0].ID != other {
 		t.Error("it ended another")
 	}
@@ -143,7 +144,7 @@ func TestNetworkVolume(t *testing.T) {
 	if p := r.pod(id); p["dataCenterId"] != "EU-RO-1" {
 		t.Errorf("%v", p)
 	}
-	await(t, "it runs", func() bool { return r.Machine(id) != nil })
+	testkit.Eventually(t, "it runs", func() bool { return r.Machine(id) != nil })
 	if got := r.Machine(id).Folder("/workspace"); got != r.VolumeDir(volume) {
 		t.Errorf("/workspace is %s", got)
 	}
@@ -152,7 +153,7 @@ func TestNetworkVolume(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.do(204, "DELETE", "/v2/pods/"+id, nil)
-	await(t, "its machine is gone", func() bool { return r.Machine(id) == nil })
+	testkit.Eventually(t, "its machine is gone", func() bool { return r.Machine(id) == nil })
 	if _, err := os.Stat(filepath.Join(r.VolumeDir(volume), "kept")); err != nil {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestLifeOfAPod(t *testing.T) {
@@ -52,7 +53,7 @@ func TestStatesTakeTime(t *testing.T) {
 		r := start(t, func(o *fakerunpod.Options) { o.Delays.Provision, o.Delays.Start, o.Delays.Pull = each, each, each })
 		id := r.create(nil)
 		var seen []string
-		await(t, "it runs", func() bool {
+		testkit.Eventually(t, "it runs", func() bool {
 			p := r.pod(id)
 			state := p["status"].(string)
 			if p["runtime"] != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest/container"
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // listens is a pod on whose port a handler of the test answers.
@@ -128,7 +129,7 @@ func TestProxyCutsWhatDoesNotAnswer(t *testing.T) {
 		default: // another has
 		}
 	})
-	await(t, "it reaches the pod", func() bool {
+	testkit.Eventually(t, "it reaches the pod", func() bool {
 		if status, _ := r.get(r.at(id, port)); status != 524 {
 			t.Fatalf("%d", status)
 		}
@@ -146,7 +147,7 @@ func TestProxyCutsAnswersThatHaveBegun(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
-	await(t, "an answer begins", func() bool {
+	testkit.Eventually(t, "an answer begins", func() bool {
 		resp, err := http.Get(r.at(id, port))
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +185,7 @@ func TestProxyCutsUploads(t *testing.T) {
 		default: // another has
 		}
 	})
-	await(t, "it reaches the pod", func() bool {
+	testkit.Eventually(t, "it reaches the pod", func() bool {
 		resp, err := http.Post(r.at(id, port), "application/octet-stream", &endless{})
 		if err == nil {
 			resp.Body.Close()
@@ -214,7 +215,7 @@ func TestProxyAndWebsockets(t *testing.T) {
 			}
 		}
 	})
-	await(t, "there and back before the cut", func() bool {
+	testkit.Eventually(t, "there and back before the cut", func() bool {
 		c, _, err := websocket.Dial(t.Context(), strings.Replace(r.at(id, port), "http", "ws", 1), nil)
 		if err != nil {
 			return false
@@ -263,7 +264,7 @@ func TestSilentPod(t *testing.T) {
 	}
 	port := strconv.Itoa(free)
 	id := r.create(object{"args": "python3 -m http.server --bind 127.0.0.1 " + port, "ports": []string{port + "/http"}})
-	await(t, "it listens", func() bool { status, _ := r.get(r.at(id, port)); return status == 200 })
+	testkit.Eventually(t, "it listens", func() bool { status, _ := r.get(r.at(id, port)); return status == 200 })
 	r.Freeze(id)
 	if status, _ := r.get(r.at(id, port)); status != 524 {
 		t.Errorf("frozen: %d", status)
@@ -272,8 +273,8 @@ func TestSilentPod(t *testing.T) {
 		t.Error("it does not claim to run")
 	}
 	r.Thaw(id)
-	await(t, "it answers again", func() bool { status, _ := r.get(r.at(id, port)); return status == 200 })
+	testkit.Eventually(t, "it answers again", func() bool { status, _ := r.get(r.at(id, port)); return status == 200 })
 	r.Lose(id)
 	r.awaitStatus(id, "ERROR")
-	await(t, "nothing listens", func() bool { status, _ := r.get(r.at(id, port)); return status == 502 })
+	testkit.Eventually(t, "nothing listens", func() bool { status, _ := r.get(r.at(id, port)); return status == 502 })
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -23,7 +23,7 @@ const stubborn = `trap '' TERM; sleep 1000 & echo "$$ $!" > pids.tmp; mv pids.tm
 func pids(t *testing.T, dir string) []int {
 	t.Helper()
 	var out []int
-	await(t, "the simulator", func() bool {
+	testkit.Eventually(t, "the simulator", func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, "pids"))
 		if err != nil {
 			return false
@@ -40,20 +40,11 @@ func pids(t *testing.T, dir string) []int {
 	return out
 }
 
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: it has not happened", what)
-		}
-	}
-}
-
 // gone waits until none of the processes runs.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		await(t, "the end of a process of the simulator", func() bool {
+		testkit.Eventually(t, "the end of a process of the simulator", func() bool {
 			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 			return err != nil && syscall.Kill(pid, 0) != nil || strings.Contains(string(stat), ") Z ")
 		})
@@ -128,7 +119,7 @@ func TestKitIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	processes := pids(t, dir)
-	await(t, "its guard", func() bool { return guarded(t, processes[0]) })
+	testkit.Eventually(t, "its guard", func() bool { return guarded(t, processes[0]) })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

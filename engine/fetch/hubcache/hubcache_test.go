@@ -112,7 +112,7 @@ func (h *hub) store(c Cache, r Request) string {
 	for _, f := range r.Files {
 		info, err := os.Lstat(filepath.Join(dir, f.Path))
 		if err != nil || !info.Mode().IsRegular() {
-			h.t.Errorf("%s is no plain file: %v", f.Path, err)
+			h.t.Errorf("%s is not a plain file: %v", f.Path, err)
 			continue
 		}
 		if data, err := os.ReadFile(filepath.Join(dir, f.Path)); err != nil || !bytes.Equal(data, h.files[f.Path]) {

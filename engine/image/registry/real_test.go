@@ -5,13 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
@@ -23,6 +23,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/image/registry"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -122,16 +123,14 @@ func serve(t *testing.T, user, password string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	listening := regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	listeningAt := regexp.MustCompile(`listening on (127\.0\.0\.1:\d+)`)
+	var listening []string
+	testkit.EventuallyNil(t, "the registry server to listen", func() error {
 		text, err := os.ReadFile(log.Name())
-		if err != nil {
-			t.Fatal(err)
+		if listening = listeningAt.FindStringSubmatch(string(text)); err == nil && listening == nil {
+			err = errors.New(string(text))
 		}
-		if m := listening.FindSubmatch(text); m != nil {
-			return string(m[1])
-		}
-	}
-	t.Fatal("the registry server does not listen")
-	return ""
+		return err
+	})
+	return listening[1]
 }

@@ -20,11 +20,11 @@ func parse(ref string) (registry.Reference, error) {
 		full = "docker.io/" + ref
 	}
 	if strings.HasSuffix(ref, ":") || strings.HasPrefix(ref, ".") {
-		return registry.Reference{}, sdk.Errorf(sdk.Invalid, "%q is no name of an image (like python:3.12 or ghcr.io/org/name:tag)", ref)
+		return registry.Reference{}, sdk.Errorf(sdk.Invalid, "%q is not a name of an image (like python:3.12 or ghcr.io/org/name:tag)", ref)
 	}
 	parsed, err := registry.ParseReference(full)
 	if err != nil {
-		return registry.Reference{}, sdk.Errorf(sdk.Invalid, "%q is no name of an image (like python:3.12 or ghcr.io/org/name:tag): %v", ref, err)
+		return registry.Reference{}, sdk.Errorf(sdk.Invalid, "%q is not a name of an image (like python:3.12 or ghcr.io/org/name:tag): %v", ref, err)
 	}
 	if parsed.Reference == "" {
 		parsed.Reference = "latest"

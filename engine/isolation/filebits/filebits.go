@@ -1,6 +1,5 @@
-// Package filebits takes from files what gives whoever runs them the rights of their
-// owner: setuid and setgid bits, and file capabilities. It also closes to other users
-// what was opened to them.
+// Package filebits removes setuid bits, setgid bits and file capabilities, which give a user who
+// runs a file other rights. It also closes files and folders that were opened to other users.
 package filebits
 
 import (

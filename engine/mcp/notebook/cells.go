@@ -64,7 +64,7 @@ func (s *server) addCellTools() {
 	add(s, &mcp.Tool{
 		Name: "add_markdown", Title: "Add text", OutputSchema: answers[changed](), Annotations: adds(),
 		InputSchema: schema(props{"content": text("Markdown"), "session_id": sessionArgument(), "index": whole("place among all cells; default: at the end")}, "content"),
-		Description: "Adds a Markdown cell: headings, hypotheses, findings for whoever reads the notebook.",
+		Description: "Adds a Markdown cell: headings, hypotheses, findings for the readers of the notebook.",
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in markdownArguments) *mcp.CallToolResult {
 		return s.insert(ctx, req, insertArguments{Session: in.Session, Source: in.Content, Index: in.Index, Type: "markdown"})
 	})

@@ -16,6 +16,7 @@ import (
 
 	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // A picture of 3000 x 1500 pixels, made without any library.
@@ -124,10 +125,10 @@ func long(t *testing.T, a *agent, o mcpnotebook.Options) {
 	if r.State != "running" && r.State != "queued" || !strings.Contains(r.Next, "wait_execution") {
 		t.Fatalf("%+v", r)
 	}
-	eventually(t, "what was printed", func() bool {
+	testkit.Eventually(t, "what was printed", func() bool {
 		return strings.Contains(a.do("wait_execution", map[string]any{"execution_id": r.Exec, "timeout": 0.2}).text(), "begun")
 	})
-	eventually(t, "the bar as progress", func() bool {
+	testkit.Eventually(t, "the bar as progress", func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		for _, p := range a.progress {
@@ -137,7 +138,7 @@ func long(t *testing.T, a *agent, o mcpnotebook.Options) {
 		}
 		return false
 	})
-	eventually(t, "what was printed in the file while the cell runs", func() bool { return fileHas(r.Saved, "begun") })
+	testkit.Eventually(t, "what was printed in the file while the cell runs", func() bool { return fileHas(r.Saved, "begun") })
 	if got := a.fail("variables", nil); !strings.Contains(got, "run") {
 		t.Errorf("the service's own words are lost: %s", got)
 	}
@@ -164,7 +165,7 @@ func long(t *testing.T, a *agent, o mcpnotebook.Options) {
 	}
 
 	deaf := a.do("execute_code", map[string]any{"code": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('deaf', flush=True)\ntime.sleep(600)", "background": true})
-	eventually(t, "the code that ignores interrupts", func() bool {
+	testkit.Eventually(t, "the code that ignores interrupts", func() bool {
 		return strings.Contains(a.do("wait_execution", map[string]any{"execution_id": deaf.Exec, "timeout": 0.2}).text(), "deaf")
 	})
 	if got := a.do("interrupt", nil); got.State != "busy" || !strings.Contains(got.Next, "restart ends it") {
@@ -238,7 +239,7 @@ func cells(t *testing.T, a *agent) {
 func death(t *testing.T, a *agent) {
 	die := filepath.Join(t.TempDir(), "now")
 	r := a.do("execute_code", map[string]any{"background": true, "code": "import os, signal, time\nprint('last words', flush=True)\nwhile not os.path.exists('" + die + "'): time.sleep(.05)\nos.kill(os.getpid(), signal.SIGKILL)"})
-	eventually(t, "the last words", func() bool {
+	testkit.Eventually(t, "the last words", func() bool {
 		return strings.Contains(a.do("wait_execution", map[string]any{"execution_id": r.Exec, "timeout": 0.2}).text(), "last words")
 	})
 	if err := os.WriteFile(die, nil, 0o600); err != nil {

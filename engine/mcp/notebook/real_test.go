@@ -239,16 +239,6 @@ func images(r *sdkmcp.CallToolResult) (list []*sdkmcp.ImageContent) {
 	return list
 }
 
-// eventually waits for something to become true.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !f(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not seen: %s", what)
-		}
-	}
-}
-
 func fileHas(path, text string) bool {
 	data, err := os.ReadFile(path)
 	return err == nil && strings.Contains(string(data), text)

@@ -44,23 +44,19 @@ type Options struct {
 // Serve serves one client until it goes away or ctx ends. The notebook service must
 // answer when Serve begins. Cells that still run when Serve returns go on.
 func Serve(ctx context.Context, o Options, transport mcp.Transport) error {
-	s, err := open(ctx, o)
+	server, end, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	return serve.Serve(ctx, s.mcp, transport)
+	defer end()
+	return serve.Serve(ctx, server, transport)
 }
 
 // Handler serves those whom guard lets in over streamable HTTP, as [Serve] does. The
 // function that comes with the handler saves the notebooks a last time, once nobody is served any more.
 func Handler(ctx context.Context, o Options, guard serve.Guard) (http.Handler, func(), error) {
 	return serve.Mount(guard, func() (*mcp.Server, func(), error) {
-		s, err := open(ctx, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return s.mcp, s.close, nil
+		return open(ctx, o)
 	})
 }
 
@@ -88,7 +84,8 @@ const (
 	openQuiet = 2 * time.Second
 )
 
-func open(ctx context.Context, o Options) (*server, error) {
+// open returns a server and what ends it.
+func open(ctx context.Context, o Options) (*mcp.Server, func(), error) {
 	if o.OutDir == "" {
 		o.OutDir = DefaultOut
 	}
@@ -101,7 +98,7 @@ func open(ctx context.Context, o Options) (*server, error) {
 	first.Patience = openPatience
 	defer first.Close()
 	if err := meet(ctx, first, o.Address, s.log); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.mirrors.ctx, s.mirrors.client, s.mirrors.dir, s.mirrors.log = s.ctx, s.client, o.OutDir, s.log
@@ -109,13 +106,13 @@ func open(ctx context.Context, o Options) (*server, error) {
 	if o.Session != "" {
 		if _, err := first.Session(ctx, o.Session); err != nil {
 			s.stop()
-			return nil, err
+			return nil, nil, err
 		}
 		s.inUse.given = o.Session
 		s.mirrors.start(o.Session)
 	}
 	s.start()
-	return s, nil
+	return s.mcp, s.close, nil
 }
 
 // meet waits for the notebook service, and says so where it takes long.
@@ -166,8 +163,8 @@ func add[A any](s *server, t *mcp.Tool, f func(context.Context, *mcp.CallToolReq
 	})
 }
 
-// cellNames are the arguments that have a cell's content, in one tool or another: whoever
-// takes the one of another tool is understood.
+// cellNames are the arguments that have a cell's content, in one tool or another:
+// each tool also takes the name that another one has for it.
 func cellNames() []string { return []string{"code", "source", "content"} }
 
 // badArgument is the failure of a tool that was called in a way that cannot work.

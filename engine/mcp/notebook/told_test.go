@@ -14,6 +14,7 @@ import (
 
 	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
 	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // A cell that prints nothing is heard of every few seconds, so that no client gives it
@@ -30,7 +31,7 @@ func TestASilentCellIsHeardOf(t *testing.T) {
 	a.do("start_new_session", nil)
 	done := make(chan answer)
 	go func() { done <- a.do("execute_code", map[string]any{"code": "x"}) }()
-	eventually(t, "that the cell runs", func() bool {
+	testkit.Eventually(t, "that the cell runs", func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		n := len(a.progress)

@@ -79,12 +79,12 @@ func TestACancelledCommandEndsWithAllItHasStarted(t *testing.T) {
 		_, err := s.CallTool(ctx, &sdkmcp.CallToolParams{Name: "run_command", Arguments: object{"command": "touch " + began + "; " + sleep + " & " + sleep + "; wait"}})
 		done <- err
 	}()
-	until(t, "the command begins", func() bool { return !try(t, s, "read_file", object{"path": began}).raw.IsError })
+	testkit.Eventually(t, "the command begins", func() bool { return !try(t, s, "read_file", object{"path": began}).raw.IsError })
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("a cancelled request succeeded")
 	}
-	until(t, "its processes end", func() bool {
+	testkit.Eventually(t, "its processes end", func() bool {
 		return use(t, s, "run_command", object{"command": "pgrep -fx '" + sleep + "'"}).object["exit_code"] == 1.0
 	})
 }
@@ -93,7 +93,7 @@ func TestACancelledCommandEndsWithAllItHasStarted(t *testing.T) {
 func stop(t *testing.T, s *sdkmcp.ClientSession, args object) answer {
 	t.Helper()
 	a := try(t, s, "stop_process", args)
-	until(t, "its end", func() bool {
+	testkit.Eventually(t, "its end", func() bool {
 		switch a.text("state") {
 		case "", "queued", "running":
 			a = try(t, s, "wait_process", object{"process_id": args["process_id"], "timeout": 1})
@@ -109,7 +109,7 @@ func TestBackgroundProcesses(t *testing.T) {
 	stubborn := use(t, s, "start_process", object{"command": "trap '' TERM; echo up; while true; do sleep 0.1; done", "name": "stubborn"})
 	stubborn.want(t, object{"state": "running"})
 	id := stubborn.text("process_id")
-	until(t, "it is up", func() bool { return use(t, s, "process_output", object{"process_id": id}).text("output") == "up\n" })
+	testkit.Eventually(t, "it is up", func() bool { return use(t, s, "process_output", object{"process_id": id}).text("output") == "up\n" })
 	found := false
 	for _, p := range list(use(t, s, "list_processes", nil), "processes") {
 		found = found || p["process_id"] == id && p["name"] == "stubborn" && p["state"] == "running" && strings.HasPrefix(p["command"].(string), "trap")
@@ -133,7 +133,7 @@ func TestBackgroundProcesses(t *testing.T) {
 	for tries := 1; ; tries++ {
 		polite := use(t, s, "run_command", object{"command": "trap 'echo bye; exit 5' TERM; echo ready; while true; do sleep 0.05; done", "background": true})
 		id = polite.text("process_id")
-		until(t, "it is ready", func() bool { return use(t, s, "process_output", object{"process_id": id}).text("output") == "ready\n" })
+		testkit.Eventually(t, "it is ready", func() bool { return use(t, s, "process_output", object{"process_id": id}).text("output") == "ready\n" })
 		if a := stop(t, s, object{"process_id": id}); a.text("signal") != "KILL" || tries == 4 { // killed: the machine was slow
 			a.want(t, object{"exit_code": 5.0, "stdout": "ready\nbye\n"})
 			break
@@ -233,8 +233,8 @@ func TestARuntimeThatIsKilledIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "the command is lost", func() bool { return try(t, s, "wait_process", object{"process_id": id}).raw.IsError })
-	until(t, "the code is lost", func() bool {
+	testkit.Eventually(t, "the command is lost", func() bool { return try(t, s, "wait_process", object{"process_id": id}).raw.IsError })
+	testkit.Eventually(t, "the code is lost", func() bool {
 		a := try(t, s, "wait_process", object{"process_id": code})
 		return a.raw.IsError && strings.Contains(textOf(a.raw), "started again")
 	})

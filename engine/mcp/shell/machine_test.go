@@ -19,6 +19,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/mcp/internal/mcptest"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime"
@@ -134,22 +135,11 @@ func agentNamed(t testing.TB, name string, o shell.Options, client *sdkmcp.Clien
 	return agentOf(t, box(t).session, name, o, client)
 }
 
-func agentOf(t testing.TB, of client.Session, name string, o shell.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
+func agentOf(t testing.TB, of client.Session, name string, o shell.Options, options *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	here, there := sdkmcp.NewInMemoryTransports()
-	served := make(chan error, 1)
-	go func() { served <- shell.Serve(ctx, shell.Fixed(of), there, o) }()
-	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "0"}, client).Connect(ctx, here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		session.Close()
-		cancel()
-		<-served
+	return mcptest.Client{Name: name, Options: options}.Connect(t, func(ctx context.Context, transport sdkmcp.Transport) error {
+		return shell.Serve(ctx, shell.Fixed(of), transport, o)
 	})
-	return session
 }
 
 type object = map[string]any
@@ -220,16 +210,6 @@ func (a answer) want(t testing.TB, fields object) {
 	for key, want := range fields {
 		if got := a.object[key]; got != want {
 			t.Errorf("%s is %#v, want %#v; the answer: %.1500s", key, got, want, textOf(a.raw))
-		}
-	}
-}
-
-// until asks again until it is so.
-func until(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never came: %s", what)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/seer-engine/seer/internal/testkit"
 )
 
-// odd is a folder with all that is no plain file: an agent can make it.
+// odd is a folder with all that is not a plain file: an agent can make it.
 func odd(t *testing.T) (there, here string) {
 	t.Helper()
 	there, here = folder(t, "odd")
@@ -32,7 +32,7 @@ func odd(t *testing.T) (there, here string) {
 	return there, here
 }
 
-// TestOddPathsOfTheSandbox has every tool refuse what is no file of its kind, in words and
+// TestOddPathsOfTheSandbox has every tool refuse what is not a file of its kind, in words and
 // at once, and leave it as it is.
 func TestOddPathsOfTheSandbox(t *testing.T) {
 	mine := mkdir(t, filepath.Join(t.TempDir(), "mine"))
@@ -153,7 +153,7 @@ func TestOddPathsOfTheUser(t *testing.T) {
 	refused(t, s, "upload", object{"from": "dir/secret", "path": there + "/stolen"}, "")
 	refused(t, s, "download", object{"path": "..", "to": "."}, "needs a name")
 	refused(t, s, "download", object{"path": "/", "to": ""}, "needs a name")
-	refused(t, s, "download", object{"path": there + "/file", "to": "dir"}, "no file")
+	refused(t, s, "download", object{"path": there + "/file", "to": "dir"}, "not a file")
 	if got := tree(t, outer); got != was || testkit.ReadFile(t, secret) != "private" {
 		t.Errorf("the user's files are\n%s\nand were\n%s", got, was)
 	}

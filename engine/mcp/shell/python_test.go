@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/repl"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -94,7 +95,7 @@ func interrupted(t *testing.T, s, patient *sdkmcp.ClientSession, after float64) 
 		t.Errorf("state %s", state)
 	}
 	id := a.text("process_id")
-	until(t, "it runs", func() bool {
+	testkit.Eventually(t, "it runs", func() bool {
 		a := use(t, s, "wait_process", object{"process_id": id, "timeout": 0.1})
 		return a.text("state") == "running" && a.text("stdout") == "again\n"
 	})
@@ -164,7 +165,7 @@ func TestOnlyTheCodeThatIsMeantIsKilled(t *testing.T) {
 	// It ends when it was seen to run, just before the signal.
 	dir := t.TempDir()
 	submit("x-ends", "import os, time\nwhile not os.path.exists('"+dir+"/end'): time.sleep(0.01)")
-	until(t, "the code runs", func() bool { _, err := c.Files().Stat(ctx, i.Path("x-ends.running")); return err == nil })
+	testkit.Eventually(t, "the code runs", func() bool { _, err := c.Files().Stat(ctx, i.Path("x-ends.running")); return err == nil })
 	submit("x-next", "open('"+dir+"/begun', 'w').close()")
 	if err := c.Files().Write(ctx, i.Path("x-ends.kill"), strings.NewReader(""), 0o600); err != nil {
 		t.Fatal(err)
@@ -172,7 +173,7 @@ func TestOnlyTheCodeThatIsMeantIsKilled(t *testing.T) {
 	if err := os.WriteFile(dir+"/end", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the end of the interpreter", func() bool {
+	testkit.Eventually(t, "the end of the interpreter", func() bool {
 		p, err := c.Processes().Get(ctx, i.Process.ID)
 		return err == nil && p.State == protocol.ProcessExited && p.Signal == "KILL"
 	})
@@ -198,7 +199,7 @@ func TestCodeThatRemovesTheFilesOfTheInterpreter(t *testing.T) {
 
 	deaf := "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('deaf', flush=True)\nwhile True: signal.pause()"
 	id := use(t, s, "run_python", object{"code": gone + deaf, "background": true}).text("process_id")
-	until(t, "it runs", func() bool {
+	testkit.Eventually(t, "it runs", func() bool {
 		return use(t, s, "wait_process", object{"process_id": id, "timeout": 0.1}).text("stdout") == "deaf\n"
 	})
 	refused(t, s, "stop_process", object{"process_id": id}, "use restart, which ends it")
@@ -258,6 +259,6 @@ func TestTheSetUpRunsFirstAndAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := repl.Prepare(t.Context(), b.admin, repl.Python{Python: "/bin/false"}); err == nil || !strings.Contains(err.Error(), "exit code 1") {
-		t.Errorf("a program that is no Python: %v", err)
+		t.Errorf("a program that is not Python: %v", err)
 	}
 }

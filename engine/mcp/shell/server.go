@@ -53,12 +53,12 @@ func Fixed(s client.Session) Source {
 // were handed over go on in the sandbox, and process ids of before are good for another
 // Serve of the same session.
 func Serve(ctx context.Context, source Source, transport mcp.Transport, o Options) error {
-	s, err := open(ctx, source, o)
+	server, end, err := open(ctx, source, o)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	return serve.Serve(ctx, s.mcp, transport)
+	defer end()
+	return serve.Serve(ctx, server, transport)
 }
 
 // Handler serves any number of clients over streamable HTTP, until ctx ends. They share
@@ -66,11 +66,7 @@ func Serve(ctx context.Context, source Source, transport mcp.Transport, o Option
 // handler ends what it has begun here, once nobody is served any more.
 func Handler(ctx context.Context, source Source, guard serve.Guard, o Options) (http.Handler, func(), error) {
 	return serve.Mount(guard, func() (*mcp.Server, func(), error) {
-		s, err := open(ctx, source, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return s.mcp, s.close, nil
+		return open(ctx, source, o)
 	})
 }
 
@@ -94,19 +90,20 @@ type server struct {
 	client  *client.Client
 }
 
-func open(ctx context.Context, source Source, o Options) (*server, error) {
+// open returns a server and what ends it.
+func open(ctx context.Context, source Source, o Options) (*mcp.Server, func(), error) {
 	s := &server{source: source, opts: o, log: o.Logger, jobs: task.Set[*job]{Keep: keptJobs}}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
 	if _, err := s.get(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.Files != "" {
 		root, err := os.OpenRoot(o.Files)
 		if err != nil {
 			s.client.Close()
-			return nil, fmt.Errorf("the folder for uploads and downloads: %w", err)
+			return nil, nil, fmt.Errorf("the folder for uploads and downloads: %w", err)
 		}
 		s.files = root
 	}
@@ -114,7 +111,7 @@ func open(ctx context.Context, source Source, o Options) (*server, error) {
 	s.mcp = serve.NewServer("sandbox", o.Version, instructions)
 	s.addTools()
 	s.addResources()
-	return s, nil
+	return s.mcp, s.close, nil
 }
 
 func (s *server) close() {

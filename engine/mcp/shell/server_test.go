@@ -3,13 +3,13 @@ package shell_test
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/mcp/internal/mcptest"
 	"github.com/seer-engine/seer/engine/mcp/internal/serve"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -58,13 +58,7 @@ func TestTheKeyOfASessionIsEnoughAndNoMore(t *testing.T) {
 	}
 	wrong := b.session
 	wrong.Token = protocol.NewToken()
-	here, there := sdkmcp.NewInMemoryTransports()
-	go func() { _ = shell.Serve(t.Context(), shell.Fixed(wrong), there, shell.Options{}) }()
-	s, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "test", Version: "0"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := agentOf(t, wrong, "test", shell.Options{}, nil)
 	for tool, args := range map[string]object{"run_command": {"command": "true"}, "run_python": {"code": "1"}, "read_file": {"path": "x"}, "list_files": {}, "usage": {}} {
 		refused(t, s, tool, args, "the session's key was refused")
 	}
@@ -76,13 +70,7 @@ func TestASessionThatIsNotThereIsSaid(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	gone := client.Session{Version: 1, Kind: protocol.SessionShell, Endpoint: "unix:/nowhere/s", Token: protocol.NewToken(), Sandbox: "sb-gone"}
-	here, there := sdkmcp.NewInMemoryTransports()
-	go func() { _ = shell.Serve(t.Context(), shell.Fixed(gone), there, shell.Options{}) }()
-	s, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "test", Version: "0"}, nil).Connect(t.Context(), here, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := agentOf(t, gone, "test", shell.Options{}, nil)
 	refused(t, s, "run_command", object{"command": "true"}, "the sandbox has ended")
 }
 
@@ -92,12 +80,7 @@ func TestTwoAgentsOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(h)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-		end()
-	})
+	server := mcptest.HTTP(t, h, end)
 	connect := func(token string) (*sdkmcp.ClientSession, error) {
 		return sdkmcp.NewClient(&sdkmcp.Implementation{Name: "test", Version: "0"}, nil).Connect(t.Context(),
 			&sdkmcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: testkit.Bearer(token)}, DisableStandaloneSSE: true}, nil)

@@ -206,7 +206,7 @@ func (s *server) downloadFile(ctx context.Context, c *client.Client, from, name 
 		return err
 	}
 	if there, err := s.files.Lstat(name); err == nil && !there.Mode().IsRegular() && there.Mode().Type() != fs.ModeSymlink {
-		return fmt.Errorf("%s is there in %s, and no file; give another name", name, s.opts.Files)
+		return fmt.Errorf("%s in %s is not a file; give another name", name, s.opts.Files)
 	}
 	tmp := path.Join(path.Dir(name), newID(".seer-download-"))
 	f, err := s.files.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

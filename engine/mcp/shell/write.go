@@ -195,7 +195,7 @@ func replace(text, old, with string, all bool) (string, int, error) {
 	case n == 0:
 		return "", 0, errors.New("the text old is not in it: not one character may differ, spaces and tabs included")
 	case n > 1 && !all:
-		return "", 0, fmt.Errorf("the text old is in it %d times; give more of what stands around it, or all: true", n)
+		return "", 0, fmt.Errorf("the text old is in it %d times; give more of the text around it, or all: true", n)
 	}
 	return strings.ReplaceAll(text, old, with), n, nil
 }

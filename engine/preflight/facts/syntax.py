@@ -1,4 +1,4 @@
-"""Compiles sources, runs none of them, and says where one is no Python."""
+"""Compiles sources, runs none of them, and says where one is not Python."""
 import json
 import sys
 import warnings

@@ -119,7 +119,7 @@ func TestFolder(t *testing.T) {
 		written{`{"t":"result","id":"call-cut","n":2,"time":9}`, `"after all"`},
 		written{`{"t":"result","id":"call-wait","n":1,"time":9}`, "cut in the middle"})
 	write(t, dir, 2, more[:len(more)-3])
-	write(t, dir, 10, []byte("\xff\xff\xff\xff what is no record"))
+	write(t, dir, 10, []byte("\xff\xff\xff\xff what is not a record"))
 	write(t, dir, 100000000, nil)
 	if err := os.WriteFile(filepath.Join(dir, "11.seg"), nil, 0o600); err != nil { // no name of a segment
 		t.Fatal(err)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/net/nettest"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestNetConn holds a link to what is asked of every net.Conn.
@@ -173,7 +175,7 @@ func TestIdleIsKept(t *testing.T) {
 	d := dialer(t, u.listener.Addr().String())
 	d.Silence = 200 * time.Millisecond
 	c := dial(t, d)
-	eventually(t, "a second carrier", func() bool { return u.count() >= 2 })
+	testkit.Eventually(t, "a second carrier", func() bool { return u.count() >= 2 })
 	quiet := time.After(time.Second)
 	for waiting := true; waiting; {
 		select {
@@ -202,7 +204,7 @@ func TestBackPressure(t *testing.T) {
 		n, err = c.Write(make([]byte, 10<<20))
 		wrote <- err
 	}()
-	eventually(t, "a full window", func() bool {
+	testkit.Eventually(t, "a full window", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.out.free() == 0
@@ -243,7 +245,7 @@ func TestCloseDelivers(t *testing.T) {
 		if n := <-got; n != 500_000 {
 			t.Errorf("%d bytes arrived", n)
 		}
-		eventually(t, "both ends to forget the session", func() bool { return c.Ended() && len(s.list()) == 0 })
+		testkit.Eventually(t, "both ends to forget the session", func() bool { return c.Ended() && len(s.list()) == 0 })
 	}
 }
 
@@ -358,7 +360,7 @@ func TestEvicts(t *testing.T) {
 	}
 	u.close()
 	d := dialer(t, s.address())
-	eventually(t, "room for a new session", func() bool {
+	testkit.Eventually(t, "room for a new session", func() bool {
 		c, err := d.Dial(t.Context())
 		if err != nil {
 			return false

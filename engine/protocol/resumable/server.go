@@ -141,7 +141,7 @@ func (s *Server) enter(id, owner string, fresh bool) (*served, error) {
 		return nil, ErrUnknown
 	case s.over:
 		return nil, ErrClosing
-	case !s.room(owner):
+	case !s.evictFor(owner):
 		return nil, ErrTooMany
 	default:
 		v = &served{conn: newConn("link", s.o.Linger), owner: owner}
@@ -152,9 +152,9 @@ func (s *Server) enter(id, owner string, fresh bool) (*served, error) {
 	return v, nil
 }
 
-// room makes room for one more session of an owner: of those whose carrier is
-// lost, the one that has been so for longest has to go.
-func (s *Server) room(owner string) bool {
+// evictFor reports whether an owner may have one more session. At the limit, it ends the session
+// whose carrier has been lost for longest.
+func (s *Server) evictFor(owner string) bool {
 	n, oldest := 0, ""
 	for id, v := range s.sessions {
 		if v.owner != owner {

@@ -7,60 +7,61 @@ import (
 	"path/filepath"
 )
 
-// countedReader tells told of what is read.
+// countedReader calls count with the size of each piece that is read.
 type countedReader struct {
 	io.Reader
-	told func(int64)
+	count func(int64)
 }
 
 func (r countedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if n > 0 {
-		r.told(int64(n))
+		r.count(int64(n))
 	}
 	return n, err
 }
 
 // WriteTo leaves a reader that knows better how much it hands over at once its way.
 func (r countedReader) WriteTo(w io.Writer) (int64, error) {
-	return io.Copy(countedWriter{w, r.told}, r.Reader)
+	return io.Copy(countedWriter{w, r.count}, r.Reader)
 }
 
 type countedWriter struct {
 	io.Writer
-	told func(int64)
+	count func(int64)
 }
 
 func (w countedWriter) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
 	if n > 0 {
-		w.told(int64(n))
+		w.count(int64(n))
 	}
 	return n, err
 }
 
-// Counting is r, counted where told is not nil.
-func Counting(r io.Reader, told func(int64)) io.Reader {
-	if told == nil {
+// Counting returns r, which then calls count for each piece unless count is nil.
+func Counting(r io.Reader, count func(int64)) io.Reader {
+	if count == nil {
 		return r
 	}
-	return countedReader{r, told}
+	return countedReader{r, count}
 }
 
-// maxWeighed is of how many entries a folder is weighed; more take longer than it is worth.
+// maxWeighed is the number of entries up to which a folder is weighed; more take longer than the
+// size is worth.
 const maxWeighed = 100_000
 
-// toldEach is of how many files each it is told that they were weighed.
-const toldEach = 100
+// progressEach is the number of files after which Weigh reports progress.
+const progressEach = 100
 
-// SizeOf is how many bytes [client.Files.Upload] of a file or folder will count, as far as that
-// can be told soon; else 0.
+// SizeOf returns how many bytes [client.Files.Upload] of a file or folder will count, or 0 if it
+// has too many entries.
 func SizeOf(ctx context.Context, local string) int64 {
 	return Weigh(ctx, local, func(int) {})
 }
 
-// Weigh is [SizeOf]. It tells told now and then how many files it has seen.
-func Weigh(ctx context.Context, local string, told func(files int)) (bytes int64) {
+// Weigh is [SizeOf]. It calls progress now and then with the number of files that it has seen.
+func Weigh(ctx context.Context, local string, progress func(files int)) (bytes int64) {
 	entries, files := 0, 0
 	err := filepath.WalkDir(resolved(local), func(_ string, d fs.DirEntry, err error) error {
 		if entries++; entries > maxWeighed {
@@ -69,8 +70,8 @@ func Weigh(ctx context.Context, local string, told func(files int)) (bytes int64
 		if err != nil || !d.Type().IsRegular() {
 			return ctx.Err() // what cannot be read is not copied either
 		}
-		if files++; files%toldEach == 0 {
-			told(files)
+		if files++; files%progressEach == 0 {
+			progress(files)
 		}
 		if info, err := d.Info(); err == nil {
 			bytes += info.Size()

@@ -36,14 +36,14 @@ func TestSizeOf(t *testing.T) {
 // Weigh tells how many files it has seen while it goes on.
 func TestWeighTells(t *testing.T) {
 	dir := t.TempDir()
-	for i := range 2*toldEach + 1 {
+	for i := range 2*progressEach + 1 {
 		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte("ab"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var told []int
-	bytes := Weigh(t.Context(), dir, func(files int) { told = append(told, files) })
-	if bytes != 2*(2*toldEach+1) || !slices.Equal(told, []int{toldEach, 2 * toldEach}) {
-		t.Errorf("%d bytes, told %v", bytes, told)
+	var reported []int
+	bytes := Weigh(t.Context(), dir, func(files int) { reported = append(reported, files) })
+	if bytes != 2*(2*progressEach+1) || !slices.Equal(reported, []int{progressEach, 2 * progressEach}) {
+		t.Errorf("%d bytes, reported %v", bytes, reported)
 	}
 }

@@ -35,16 +35,16 @@ func Pack(w io.Writer, dir string) error {
 
 // PackCounted is [Pack] for a receiver that need not know what is missing. The content of
 // files is counted.
-func PackCounted(w io.Writer, dir string, told func(int64)) (Unread, error) {
+func PackCounted(w io.Writer, dir string, count func(int64)) (Unread, error) {
 	tw := tar.NewWriter(w)
-	left, err := packFolder(tw, dir, told)
+	left, err := packFolder(tw, dir, count)
 	if err != nil {
 		return left, fmt.Errorf("pack the folder %s: %w", dir, err)
 	}
 	return left, tw.Close()
 }
 
-func packFolder(tw *tar.Writer, dir string, told func(int64)) (left Unread, err error) {
+func packFolder(tw *tar.Writer, dir string, count func(int64)) (left Unread, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return left, err
@@ -52,7 +52,7 @@ func packFolder(tw *tar.Writer, dir string, told func(int64)) (left Unread, err 
 	defer root.Close()
 	return left, fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && name != "." {
-			err = packEntry(tw, root, name, told)
+			err = packEntry(tw, root, name, count)
 		}
 		return left.add(name, err)
 	})
@@ -64,7 +64,7 @@ const (
 	forbiddenKey = "SEER.forbidden"
 )
 
-// maxUnread is how many names are told; of more the number.
+// maxUnread is how many names an error lists; for more it has the number.
 const maxUnread = 10
 
 // Unread are the entries of a tree that could not be read.
@@ -165,7 +165,7 @@ func shownName(name string) string {
 	return name
 }
 
-func packEntry(tw *tar.Writer, root *os.Root, name string, told func(int64)) error {
+func packEntry(tw *tar.Writer, root *os.Root, name string, count func(int64)) error {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func packEntry(tw *tar.Writer, root *os.Root, name string, told func(int64)) err
 	h := &tar.Header{Name: name, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(), Format: tar.FormatPAX}
 	switch {
 	case info.Mode().IsRegular():
-		return packFile(tw, root, name, h, told)
+		return packFile(tw, root, name, h, count)
 	case info.IsDir():
 		h.Typeflag, h.Name = tar.TypeDir, name+"/"
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -189,7 +189,7 @@ func packEntry(tw *tar.Writer, root *os.Root, name string, told func(int64)) err
 
 // packFile takes the size from the open file, and no more than that: a log may
 // grow meanwhile.
-func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header, told func(int64)) error {
+func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header, count func(int64)) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe in its place must not block
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header, told fu
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.CopyBuffer(struct{ io.Writer }{tw}, struct{ io.Reader }{Counting(io.LimitReader(f, h.Size), told)}, make([]byte, min(h.Size+1, treeBuffer)))
+	n, err := io.CopyBuffer(struct{ io.Writer }{tw}, struct{ io.Reader }{Counting(io.LimitReader(f, h.Size), count)}, make([]byte, min(h.Size+1, treeBuffer)))
 	if err == nil && n < h.Size {
 		err = io.EOF
 	}

@@ -33,14 +33,14 @@ func Restore(r io.Reader, dir string) (protocol.TreeResult, error) {
 	return unpack(r, dir, true, nil, nil)
 }
 
-// UnpackCounted is [Unpack] that tells told, where it is not nil, of each piece of a file how
+// UnpackCounted is [Unpack] that calls count, unless it is nil, for each piece of a file with how
 // many bytes it has. With rename, each file and folder gets the name that rename returns for
 // its own; different names must stay different.
-func UnpackCounted(r io.Reader, dir string, told func(int64), rename func(string) string) (protocol.TreeResult, error) {
-	return unpack(r, dir, false, told, rename)
+func UnpackCounted(r io.Reader, dir string, count func(int64), rename func(string) string) (protocol.TreeResult, error) {
+	return unpack(r, dir, false, count, rename)
 }
 
-func unpack(r io.Reader, dir string, links bool, told func(int64), rename func(string) string) (protocol.TreeResult, error) {
+func unpack(r io.Reader, dir string, links bool, count func(int64), rename func(string) string) (protocol.TreeResult, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return protocol.TreeResult{}, err
 	}
@@ -49,7 +49,7 @@ func unpack(r io.Reader, dir string, links bool, told func(int64), rename func(s
 		return protocol.TreeResult{}, err
 	}
 	defer root.Close()
-	u := &unpacker{root: root, links: links, told: told, rename: rename, buf: make([]byte, treeBuffer)}
+	u := &unpacker{root: root, links: links, count: count, rename: rename, buf: make([]byte, treeBuffer)}
 	defer u.leave()
 	r = bufio.NewReaderSize(r, treeBuffer)
 	tr := tar.NewReader(r)
@@ -81,7 +81,7 @@ type unpacker struct {
 	at      *os.Root // the folder of the last file, nil if it may not be there any more
 	dir     string   // its path
 	links   bool     // symlinks may lead out
-	told    func(int64)
+	count   func(int64)
 	rename  func(string) string // of each part of a path; nil = none
 	result  protocol.TreeResult
 	dirs    []*tar.Header // their modes and times come last: a folder may be read-only
@@ -183,7 +183,7 @@ func (u *unpacker) file(name string, h *tar.Header, r io.Reader) (err error) {
 			_ = at.Remove(part)
 		}
 	}()
-	n, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{Counting(r, u.told)}, u.buf)
+	n, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{Counting(r, u.count)}, u.buf)
 	if err == nil {
 		err = f.Chmod(fs.FileMode(h.Mode).Perm())
 	}
@@ -227,7 +227,7 @@ func (u *unpacker) finish() error {
 		}
 	}
 	if n := len(u.refused); n > 0 {
-		return protocol.Errorf(protocol.Invalid, "%d entries were left out because they are no plain files, would leave the folder, or would take the place of a pipe, a socket or a device: %s",
+		return protocol.Errorf(protocol.Invalid, "%d entries were left out because they are not plain files, would leave the folder, or would take the place of a pipe, a socket or a device: %s",
 			n, shownNames(u.refused))
 	}
 	if u.links { // nobody misses what was not saved

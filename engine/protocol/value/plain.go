@@ -72,8 +72,8 @@ type plainWriter struct {
 
 func newPlainWriter(o PlainOptions) *plainWriter { return &plainWriter{o: o} }
 
-// room refuses what would be more than the limit by at least n bytes.
-func (p *plainWriter) room(n int64) error {
+// checkLimit fails if n more bytes would exceed the limit.
+func (p *plainWriter) checkLimit(n int64) error {
 	if p.o.Limit > 0 && p.written+int64(p.out.Len())+n > p.o.Limit {
 		return tooLarge(p.o.Limit)
 	}
@@ -81,7 +81,7 @@ func (p *plainWriter) room(n int64) error {
 }
 
 func (p *plainWriter) flush() error {
-	if err := p.room(0); err != nil {
+	if err := p.checkLimit(0); err != nil {
 		return err
 	}
 	if p.to == nil {
@@ -180,7 +180,7 @@ func (p *plainWriter) binary(prefix string, data []byte, about string) error {
 	if p.o.Shorten > 0 && int64(len(data)) > p.o.Shorten {
 		return p.put(quote(about))
 	}
-	if err := p.room(int64(base64.StdEncoding.EncodedLen(len(data)))); err != nil {
+	if err := p.checkLimit(int64(base64.StdEncoding.EncodedLen(len(data)))); err != nil {
 		return err
 	}
 	const piece = 30 << 10 // a multiple of three
@@ -205,7 +205,7 @@ func (p *plainWriter) array(a Array) error {
 	if err != nil {
 		return err
 	}
-	if err := p.room(2 * int64(len(a.Data)) / size); err != nil {
+	if err := p.checkLimit(2 * int64(len(a.Data)) / size); err != nil {
 		return err
 	}
 	if len(a.Data) == 0 && len(a.Shape) > 0 {

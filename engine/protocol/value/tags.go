@@ -143,7 +143,7 @@ func (r reader) complex(n node) (any, error) {
 			isFloat = item.kind == '0' && err == nil
 		}
 		if !isFloat {
-			return nil, malformed("a complex number has a part that is no number")
+			return nil, malformed("a complex number has a part that is not a number")
 		}
 		parts[i] = f
 	}

@@ -97,7 +97,7 @@ def _root(root: str) -> str:
     if not os.path.isabs(root):
         raise Mistake("root must be an absolute path, not %r" % root)
     if not os.path.isdir(root):
-        raise Mistake("root is no folder: %s" % root)
+        raise Mistake("root is not a folder: %s" % root)
     return os.path.realpath(root)
 
 

@@ -235,6 +235,14 @@ def serve(code: str, **options: Any) -> "Worker":
     return _Ready(code, **options)
 
 
+def serve_class(case: Any, code: str, **options: Any) -> "Worker":
+    """A worker for all tests of a class."""
+    worker = serve(code, **options)
+    worker.__enter__()
+    case.addClassCleanup(worker.__exit__)
+    return worker
+
+
 class _Ready(Worker):
     def __enter__(self) -> "Worker":
         super().__enter__()

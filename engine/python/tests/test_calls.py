@@ -5,7 +5,7 @@ import json
 import struct
 import unittest
 
-from harness import Failed, frame, serve
+from harness import Failed, frame, serve, serve_class
 
 _names = itertools.count()
 
@@ -157,12 +157,7 @@ def start_thread():
 class Calls(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.worker = serve(CODE, secrets={"API_KEY": 'hun"ter\\2ä'})
-        cls.worker.__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.worker.__exit__()
+        cls.worker = serve_class(cls, CODE, secrets={"API_KEY": 'hun"ter\\2ä'})
 
     def setUp(self):
         self.peer = self.worker.connect()

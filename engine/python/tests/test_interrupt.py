@@ -7,7 +7,7 @@ import sys
 import time
 import unittest
 
-from harness import Failed, Worker, eventually, serve
+from harness import Failed, Worker, eventually, serve, serve_class
 
 CODE = '''
 import asyncio, time
@@ -61,12 +61,7 @@ def state(): return [len(started), cleaned]
 class Interrupts(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.worker = serve(CODE)
-        cls.worker.__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.worker.__exit__()
+        cls.worker = serve_class(cls, CODE)
 
     def setUp(self):
         self.peer = self.worker.connect()

@@ -275,7 +275,7 @@ class Table(unittest.TestCase):
             value = [value]
         with self.assertRaisesRegex(BadArguments, "nested too deeply"):
             self.bound("Json", value)
-        while value:  # Python's own clearing of it is no part of the test
+        while value:  # Python's own clearing of it is not a part of the test
             value = value[0]
 
 

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -177,11 +178,12 @@ func (b *box) ended() bool { return !b.observe().State.Live() }
 
 func (b *box) eventually(what string, done func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.t.Fatalf("waited in vain for %s; the machine's log:\n%s", what, b.log())
+	testkit.EventuallyNil(b.t, what, func() error {
+		if !done() {
+			return fmt.Errorf("the machine's log:\n%s", b.log())
 		}
-	}
+		return nil
+	})
 }
 
 // shortDir is a folder in which the path of a socket is short enough.

@@ -55,12 +55,12 @@ func arguments(raw json.RawMessage) ([]string, error) {
 	var args []string
 	if o.Wait != "" {
 		if wait, err := time.ParseDuration(o.Wait); err != nil || wait < time.Second {
-			return nil, sdk.Errorf(sdk.Invalid, "the option wait is %q, and not a time of at least a second, such as 45s", o.Wait)
+			return nil, sdk.Errorf(sdk.Invalid, "the option wait is %q; it must be a time of at least a second, such as 45s", o.Wait)
 		}
 		args = append(args, "--wait", o.Wait)
 	}
 	if o.HandleAbove < 0 {
-		return nil, sdk.Errorf(sdk.Invalid, "the option handle_above is %d, and not a number of bytes", o.HandleAbove)
+		return nil, sdk.Errorf(sdk.Invalid, "the option handle_above is %d; it must be a number of bytes", o.HandleAbove)
 	}
 	if o.HandleAbove > 0 {
 		args = append(args, "--handle-above", strconv.FormatInt(o.HandleAbove, 10))

@@ -71,7 +71,7 @@ func calling(b *strings.Builder, req sdk.ExposeRequest, h how) {
 	for _, a := range args {
 		fmt.Fprintf(b, " %s", quote(a.name+"="+a.text))
 	}
-	fmt.Fprintf(b, "\n```\n\nValues are JSON, or plain text where that is no JSON. All arguments at once: `--args '{\"name\": value}'`. ")
+	fmt.Fprintf(b, "\n```\n\nValues are JSON, or plain text where that is not JSON. All arguments at once: `--args '{\"name\": value}'`. ")
 	b.WriteString("The result is printed as JSON; a failure gives the function's error and a non-zero exit code. ")
 	if slices.ContainsFunc(req.Interface.Functions, func(f sdk.Function) bool { return f.Stream }) {
 		b.WriteString("A generator's items are printed as they come. ")
@@ -79,7 +79,7 @@ func calling(b *strings.Builder, req sdk.ExposeRequest, h how) {
 	if slices.ContainsFunc(req.Interface.Functions, python.GivesMuch) {
 		b.WriteString("With `--handle` a large result stays in the sandbox and its handle is printed; `name=@handle:ID` gives it as an argument, and `--out FILE.npy` writes an array to a file. ")
 	}
-	fmt.Fprintf(b, "A call goes on by itself with `--detach`, which prints its name; `%s calls wait --connection %s NAME` then gives its answer.\n\n", h.seer, h.connection)
+	fmt.Fprintf(b, "With `--detach`, a call continues by itself and prints its name; `%s calls wait --connection %s NAME` then gives its answer.\n\n", h.seer, h.connection)
 	body, _ := json.Marshal(map[string]any{"kwargs": object(args)}) // strings and raw JSON always marshal
 	fmt.Fprintf(b, `Without that program, take `+"`endpoint`, `service` and `token`"+` from the connection file:
 

@@ -149,7 +149,7 @@ func (s skill) document() string {
 		}
 		b.WriteString("\nRead [references/functions.md](references/functions.md) before the first call of a function: its whole documentation, and the JSON Schema of arguments and result.\n\n")
 		fmt.Fprintf(&b, "## From a shell\n\nWhere the program `seer` is, without Python:\n\n```sh\nseer call --connection %s/scripts/%s/connection.json %s NAME=VALUE\n```\n\n", s.folder, s.req.Name, functions[0].Name)
-		b.WriteString("Values are JSON, or plain text where that is no JSON; the result is printed as JSON. A failure gives the function's own error and a non-zero exit code.\n")
+		b.WriteString("Values are JSON, or plain text where that is not JSON; the result is printed as JSON. A failure gives the function's own error and a non-zero exit code.\n")
 	}
 	return b.String()
 }

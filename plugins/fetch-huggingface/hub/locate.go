@@ -14,7 +14,7 @@ import (
 
 // Locate implements [sdk.Fetcher]. A file of an open repository is where everybody finds
 // it. Of others, a large file has a signed address, and a small one comes with its content:
-// whoever downloads has no token.
+// the program that downloads has no token.
 func (f *Fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, error) {
 	r, err := parse(file.Name)
 	if err != nil {

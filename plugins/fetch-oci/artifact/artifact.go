@@ -93,7 +93,7 @@ func (f *Fetcher) Locate(ctx context.Context, wanted sdk.FileRef) (sdk.Location,
 	case login && a.Status == http.StatusOK:
 		return sdk.Location{Content: a.Body}, nil
 	case login && a.Status == http.StatusPartialContent:
-		return sdk.Location{}, sdk.Errorf(sdk.Unsupported, "%s sends large files only to those who have the login, which Seer gives to nobody who downloads; use a registry that redirects to signed addresses, or one without a login", r.host)
+		return sdk.Location{}, sdk.Errorf(sdk.Unsupported, "%s sends large files only with the login, which Seer gives to no download; use a registry that redirects to signed addresses, or one without a login", r.host)
 	case a.Status == http.StatusOK, a.Status == http.StatusPartialContent, a.Status == http.StatusRequestedRangeNotSatisfiable && files[i].Size == 0:
 		at := sdk.Location{URL: f.origin(r.host) + path}
 		if t.text != "" {

@@ -130,7 +130,7 @@ func (f Fetcher) listed(ctx context.Context, a address) ([]sdk.ModelFile, error)
 		return nil, err
 	}
 	if sum := sha256.Sum256(answer.Body); hex.EncodeToString(sum[:]) != a.digest {
-		return nil, sdk.Errorf(sdk.Internal, "%s has the SHA-256 %x, and not %s; correct the digest if you trust the change", a, sum, a.digest)
+		return nil, sdk.Errorf(sdk.Internal, "%s has the SHA-256 %x, not %s; correct the digest if you trust the change", a, sum, a.digest)
 	}
 	var files []sdk.ModelFile
 	lines := bufio.NewScanner(bytes.NewReader(answer.Body))
@@ -142,7 +142,7 @@ func (f Fetcher) listed(ctx context.Context, a address) ([]sdk.ModelFile, error)
 		digest, file, _ := strings.Cut(line, " ")
 		file = strings.TrimPrefix(strings.TrimPrefix(strings.TrimLeft(file, " "), "*"), "./")
 		if !isDigest(digest) || !fs.ValidPath(file) || file == "." || strings.ContainsAny(file, "\\\x00") {
-			return nil, sdk.Errorf(sdk.Invalid, "%s has the line %.100q, which is no digest and relative path", a, line)
+			return nil, sdk.Errorf(sdk.Invalid, "%s has the line %.100q, which is not a digest and relative path", a, line)
 		}
 		files = append(files, sdk.ModelFile{Path: file, Size: -1, SHA256: strings.ToLower(digest)})
 	}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -26,14 +27,7 @@ func newCloud(t *testing.T, o fakemodal.Options) *fakemodal.Cloud {
 	o.Dir = t.TempDir()
 	o.Grace = 100 * time.Millisecond
 	cloud := fakemodal.New(o)
-	if err := cloud.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Start(t, cloud)
 	return cloud
 }
 

@@ -434,7 +434,7 @@ func TestCreationIsLeft(t *testing.T) {
 				cursor = step.Cursor
 			}
 		}()
-		until(t, "it is asked for", func() bool { return len(cloud.Machines()) == 1 })
+		testkit.Eventually(t, "it is asked for", func() bool { return len(cloud.Machines()) == 1 })
 		cancel()
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("the error is %v", err)
@@ -443,18 +443,9 @@ func TestCreationIsLeft(t *testing.T) {
 		if drops {
 			want = 0
 		}
-		until(t, "the server has noticed", func() bool { return len(live(cloud)) == want })
+		testkit.Eventually(t, "the server has noticed", func() bool { return len(live(cloud)) == want })
 		if list, err := p.List(t.Context(), spec.Owner); err != nil || len(list) != want {
 			t.Errorf("drops %v: listed %v, %v", drops, list, err)
-		}
-	}
-}
-
-func until(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
 		}
 	}
 }

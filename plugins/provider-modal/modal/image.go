@@ -38,7 +38,7 @@ func layers(spec *sdk.Image) ([]layer, error) {
 		}
 		out = append(out, layer{from: base})
 	} else if !imageID.MatchString(spec.Snapshot) {
-		return nil, sdk.Errorf(sdk.Invalid, "%q is no snapshot of Modal's; those begin with im-", spec.Snapshot)
+		return nil, sdk.Errorf(sdk.Invalid, "%q is not a snapshot of Modal's; those begin with im-", spec.Snapshot)
 	}
 	if len(spec.SystemPackages) > 0 {
 		out = append(out, layer{
@@ -69,7 +69,7 @@ func baseImage(spec *sdk.Image) (string, error) {
 			return "", sdk.Errorf(sdk.Invalid, "the image %s has its own Python; remove image.base or python_version", spec.Base)
 		}
 		if !imageName.MatchString(spec.Base) {
-			return "", sdk.Errorf(sdk.Invalid, "%q is no name of an image in a registry", spec.Base)
+			return "", sdk.Errorf(sdk.Invalid, "%q is not a name of an image in a registry", spec.Base)
 		}
 		return spec.Base, nil
 	}
@@ -78,7 +78,7 @@ func baseImage(spec *sdk.Image) (string, error) {
 		version = defaultPython
 	}
 	if !pythonVersion.MatchString(version) {
-		return "", sdk.Errorf(sdk.Invalid, "%q is no version of Python such as 3.12", version)
+		return "", sdk.Errorf(sdk.Invalid, "%q is not a version of Python such as 3.12", version)
 	}
 	return "python:" + version + "-slim", nil
 }

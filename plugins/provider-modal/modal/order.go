@@ -92,7 +92,7 @@ func (o *order) checkPlace(priceList) error {
 func (o *order) checkVolumes(priceList) error {
 	for _, v := range o.Volumes {
 		if !objectName.MatchString(v.Name) {
-			return sdk.Errorf(sdk.Invalid, "%q is no name for a volume; Modal's names are up to 64 letters, digits, - _ and .", v.Name)
+			return sdk.Errorf(sdk.Invalid, "%q is not a name for a volume; Modal's names are up to 64 letters, digits, - _ and .", v.Name)
 		}
 		if !path.IsAbs(v.Path) {
 			return sdk.Errorf(sdk.Invalid, "the volume %s needs an absolute path in the machine, not %q", v.Name, v.Path)

@@ -29,7 +29,7 @@ func parseSettings(values map[string]string) (settings, error) {
 	}
 	s.server = u
 	if s.environment != "" && !environmentName.MatchString(s.environment) {
-		return s, sdk.Errorf(sdk.Invalid, "Modal's setting environment is %q, which is no name of an environment", s.environment)
+		return s, sdk.Errorf(sdk.Invalid, "Modal's setting environment is %q, which is not a name of an environment", s.environment)
 	}
 	switch strings.ToLower(values["sandbox_v2"]) { // read as Modal's SDK reads it
 	case "0", "false":

@@ -123,7 +123,7 @@ func (s *session) router(ctx context.Context, handle, task string) (target, toke
 	}
 	u, err := url.Parse(access.GetUrl())
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
-		return "", "", sdk.Errorf(sdk.Internal, "the address of a machine's host is %q, which is no https address", access.GetUrl())
+		return "", "", sdk.Errorf(sdk.Internal, "the address of a machine's host is %q, which is not an https address", access.GetUrl())
 	}
 	return "https://" + u.Host, access.GetJwt(), nil
 }

@@ -54,7 +54,7 @@ func parseChoice(offer string) (choice, error) {
 		bad = bad || !dataCenterForm.MatchString(dc)
 	}
 	if bad {
-		return c, sdk.Errorf(sdk.Invalid, "%q is no offer of RunPod's; take one that `seer offers` lists", offer)
+		return c, sdk.Errorf(sdk.Invalid, "%q is not an offer of RunPod's; take one that `seer offers` lists", offer)
 	}
 	return c, nil
 }

@@ -293,7 +293,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"variables":   {func(s *sdk.MachineSpec) { s.Env = many }, sdk.Invalid, "51"},
 		"ports":       {func(s *sdk.MachineSpec) { s.Ports = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10} }, sdk.Invalid, "at most 10 ports"},
 		"port":        {func(s *sdk.MachineSpec) { s.Ports = []int{70000} }, sdk.Invalid, "70000"},
-		"no port":     {func(s *sdk.MachineSpec) { s.Port = 0 }, sdk.Invalid, "no port"},
+		"no port":     {func(s *sdk.MachineSpec) { s.Port = 0 }, sdk.Invalid, "not a port"},
 		"command":     {func(s *sdk.MachineSpec) { s.Command = nil }, sdk.Invalid, "no command"},
 		"NUL":         {func(s *sdk.MachineSpec) { s.Command = []string{"a\x00"} }, sdk.Invalid, "NUL"},
 		"two volumes": {func(s *sdk.MachineSpec) { s.Volumes = []sdk.Volume{{Name: "a", Path: "/a"}, {Name: "b", Path: "/b"}} }, sdk.Invalid, "one volume"},

@@ -132,12 +132,12 @@ func (m *machine) readImage() error {
 	switch {
 	case image.Base != "":
 		if !imageForm.MatchString(image.Base) {
-			return sdk.Errorf(sdk.Invalid, "%q is no name of an image in a registry", image.Base)
+			return sdk.Errorf(sdk.Invalid, "%q is not a name of an image in a registry", image.Base)
 		}
 		m.body.Image = image.Base
 	case image.PythonVersion != "":
 		if !pythonForm.MatchString(image.PythonVersion) {
-			return sdk.Errorf(sdk.Invalid, "%q is no version of Python such as %s", image.PythonVersion, defaultPython)
+			return sdk.Errorf(sdk.Invalid, "%q is not a version of Python such as %s", image.PythonVersion, defaultPython)
 		}
 		m.body.Image = "python:" + image.PythonVersion + "-slim"
 	case m.options.Template == "":
@@ -150,7 +150,7 @@ func (m *machine) readPorts() error {
 	seen := map[int]bool{}
 	for _, port := range append([]int{m.spec.Port}, m.spec.Ports...) {
 		if port < 1 || port > 65535 {
-			return sdk.Errorf(sdk.Invalid, "%d is no port", port)
+			return sdk.Errorf(sdk.Invalid, "%d is not a port", port)
 		}
 		if !seen[port] {
 			seen[port] = true

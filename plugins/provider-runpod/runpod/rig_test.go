@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
 	"github.com/seer-engine/seer/sdk"
@@ -153,11 +154,7 @@ func (r *rig) await(handle string, state sdk.State) sdk.Observation {
 
 func (r *rig) eventually(what string, so func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(3 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Fatalf("waited in vain: %s", what)
-		}
-	}
+	testkit.Eventually(r.t, what, so)
 }
 
 // wantLive checks that these machines cost money, and no others.

@@ -32,9 +32,8 @@ def check(work: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 def _parameters(work: Callable[..., Any]) -> tuple[list[str], dict[str, Any]]:
     from pathlib import Path
 
-    from ..environment import config, results
-
-    known = {**vars(typing), "Path": Path, **vars(config), **vars(results), **work.__globals__}
+    imported_later = work.__globals__.get("_annotated", dict)  # of a module that imports types only for type checkers
+    known = {**vars(typing), "Path": Path, **imported_later(), **work.__globals__}
     parameters = inspect.signature(work).parameters.values()
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     of_object = names[:1] if names[:1] in (["self"], ["cls"]) else []

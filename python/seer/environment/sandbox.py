@@ -22,8 +22,16 @@ if TYPE_CHECKING:
     S = TypeVar("S", bound="Sandbox")
     Progress = Callable[[dict[str, Any], str], None]
 
+
 _SMALL = 1 << 20  # bytes of a file whose content may be part of a message
 _SOON = 5  # seconds in which the state must be known to be shown
+
+
+def _annotated() -> dict[str, Any]:
+    """The names in the annotations of this module, for the check of arguments."""
+    from . import config, results
+
+    return {**vars(config), **vars(results)}
 
 
 class Sandbox:

@@ -80,7 +80,7 @@ func (p *printer) handler() client.CallHandler {
 	on := client.CallHandler{Queued: p.queued, Item: p.item, Result: p.result}
 	if !p.app.Quiet {
 		on.Output = func(stream int, text string) {
-			_, _ = io.WriteString(p.out[min(max(stream, 1), 2)-1], text) // whoever closed stderr wants none
+			_, _ = io.WriteString(p.out[min(max(stream, 1), 2)-1], text) // a closed stderr means that none is wanted
 		}
 	}
 	return on

@@ -201,6 +201,19 @@ func (a *App) Declined(text string) error {
 	return &ExitError{Code: ExitPlugin, Kind: string(engine.KindPlugin)}
 }
 
+// ConfirmRemoval asks whether what was listed is to be removed. The program ends if the
+// answer is no.
+func (a *App) ConfirmRemoval(ctx context.Context) (bool, error) {
+	agreed, err := a.UI.Confirm(ctx, "Remove this?")
+	if errors.Is(err, term.ErrNotATerminal) {
+		return false, Usagef("%w; add --yes to remove without a question", err)
+	}
+	if err == nil && !agreed {
+		err = a.Declined("Nothing is removed.")
+	}
+	return agreed, err
+}
+
 // parseBuiltins reads the digests of plugins, by their IDs. What is no pair is nobody's plugin.
 func parseBuiltins(list string) map[string]string {
 	known := map[string]string{}

@@ -29,7 +29,7 @@ func (a *App) Report(err error, code int) {
 	}
 	if a.JSON {
 		shown := errorJSON{Kind: kindText(err), Message: AsTyped(summary(err)), Hints: Hints(remedy.Of(err)), ExitCode: code, Details: details(err)}
-		_ = term.WriteJSON(a.UI.Stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
+		_ = term.WriteJSON(a.UI.Stderr(), map[string]errorJSON{"error": shown}) // a closed stderr means that none is wanted
 		return
 	}
 	if kindText(err) != string(engine.KindCancelled) {

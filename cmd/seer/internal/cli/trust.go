@@ -39,7 +39,7 @@ func (a *App) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, erro
 		fmt.Fprintln(a.UI.Stderr(), "Unconfined code can read and change everything that you can. If the experiment is not\nyour own, confine it: --set agent.isolation=gvisor, --set sandbox.isolation=gvisor.")
 	}
 	yes, err := a.UI.Confirm(ctx, "Allow this now and from now on?")
-	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
+	if errors.Is(err, term.ErrNotATerminal) || err == nil && !yes {
 		return trust.No, nil
 	}
 	if err != nil {

@@ -55,14 +55,7 @@ func (a app) agreed(cmd *cobra.Command, all []models.Removal, yes bool) (bool, e
 	for _, r := range all {
 		fmt.Fprintf(a.UI.Stderr(), "%s, %s, %s, in %s\n", r.Name, revisions(r), term.Size(sizeOf(r)), r.Dir)
 	}
-	agreed, err := a.UI.Confirm(cmd.Context(), "Remove this?")
-	if errors.Is(err, term.ErrNobodyThere) {
-		return false, cli.Usagef("%w; add --yes to remove without a question", err)
-	}
-	if err == nil && !agreed {
-		err = a.Declined("Nothing is removed.")
-	}
-	return agreed, err
+	return a.ConfirmRemoval(cmd.Context())
 }
 
 // sizeOf is what is removed at most: other revisions may share files.

@@ -148,7 +148,7 @@ func (a app) confirmSimulator(ctx context.Context, t trial) error {
 		fmt.Fprintf(a.UI.Stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, sanitize.Line(fmt.Sprintf("%q", config.Simulator.Command)))
 	}
 	yes, err := a.UI.Confirm(ctx, "Run it?")
-	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
+	if errors.Is(err, term.ErrNotATerminal) || err == nil && !yes {
 		return cli.Usagef("the simulator beside the module was not run; --simulator runs it, or move the module away from its %s", plugintest.ConfigFile)
 	}
 	return err

@@ -129,7 +129,7 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 		fmt.Fprintf(d.app.UI.Stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], permissionLines(p, lines, new))
 	}
 	yes, err := d.app.UI.Confirm(ctx, "Allow this to whatever is built here?")
-	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
+	if errors.Is(err, term.ErrNotATerminal) || err == nil && !yes {
 		return errors.New("not granted; " + allow)
 	}
 	if err != nil {

@@ -180,7 +180,7 @@ func (a app) confirmGrant(ctx context.Context, p host.Plugin, g granting) (acces
 	if err == nil && !yes {
 		return nil, a.Declined("Nothing was granted.")
 	}
-	if errors.Is(err, term.ErrNobodyThere) {
+	if errors.Is(err, term.ErrNotATerminal) {
 		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("nothing was granted to %s; to say yes without a terminal: --grant %s", p.Manifest.ID, lines.Hash())}
 	}
 	return lines, err

@@ -197,7 +197,7 @@ func (a app) confirmInstall(ctx context.Context, i plugins.Installer, plan *plug
 	if plan.NeedsGrant && n.grant == "" {
 		yes, err := a.UI.Confirm(ctx, "Install it, and allow this?")
 		switch {
-		case errors.Is(err, term.ErrNobodyThere):
+		case errors.Is(err, term.ErrNotATerminal):
 		case err != nil:
 			return plugins.Result{}, err
 		case yes:

@@ -202,7 +202,7 @@ func (a app) sign(ctx context.Context, file, key string) (signed, error) {
 // passphrase asks for that of a key.
 func (a app) passphrase(key string) ([]byte, error) {
 	secret, err := a.UI.Password("Passphrase of " + key + ": ")
-	if errors.Is(err, term.ErrNobodyThere) {
+	if errors.Is(err, term.ErrNotATerminal) {
 		return nil, fmt.Errorf("the key %s has a passphrase, and %w; use ssh-agent and name the public key", key, err)
 	}
 	return secret, err

@@ -52,14 +52,7 @@ func (a app) agreed(cmd *cobra.Command, all []*runs.Run, yes bool) (bool, error)
 		}
 		fmt.Fprintf(a.UI.Stderr(), "%s\n", sanitize.Line(fmt.Sprintf("%s, %s, %s, %s, in %s", r.ID, r.Experiment, r.State, term.Size(bytes), r.Dir)))
 	}
-	agreed, err := a.UI.Confirm(cmd.Context(), "Remove this?")
-	if errors.Is(err, term.ErrNobodyThere) {
-		return false, cli.Usagef("%w; add --yes to remove without a question", err)
-	}
-	if err == nil && !agreed {
-		err = a.Declined("Nothing is removed.")
-	}
-	return agreed, err
+	return a.ConfirmRemoval(cmd.Context())
 }
 
 // removed is a run that is gone.

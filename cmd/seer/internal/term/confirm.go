@@ -13,8 +13,8 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// ErrNobodyThere says that there is no terminal to ask at.
-var ErrNobodyThere = errors.New("there is nobody to ask: standard input is not a terminal")
+// ErrNotATerminal is the error of a question that cannot be asked.
+var ErrNotATerminal = errors.New("cannot ask: standard input is not a terminal")
 
 // InputIsTerminal reports whether standard input is a terminal.
 func (t *Terminal) InputIsTerminal() bool { return term.IsTerminal(int(t.In.Fd())) }
@@ -25,7 +25,7 @@ func (t *Terminal) CanAsk() bool { return !t.options.JSON && t.InputIsTerminal()
 // Confirm asks a question that is answered with y or n. Anything but y is no.
 func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
 	if !t.CanAsk() {
-		return false, ErrNobodyThere
+		return false, ErrNotATerminal
 	}
 	flushInput(t.In)
 	fmt.Fprintf(t.Stderr(), "%s [y/N] ", sanitize.Text(question))
@@ -49,7 +49,7 @@ func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
 // Password asks for a secret, which is not shown while it is typed.
 func (t *Terminal) Password(question string) ([]byte, error) {
 	if !t.CanAsk() {
-		return nil, ErrNobodyThere
+		return nil, ErrNotATerminal
 	}
 	fmt.Fprint(t.Stderr(), question)
 	secret, err := term.ReadPassword(int(t.In.Fd()))

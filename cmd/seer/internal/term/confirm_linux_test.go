@@ -4,9 +4,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // What was pasted together with the command is no yes.
@@ -29,14 +29,10 @@ func TestAnAnswerComesAfterItsQuestion(t *testing.T) {
 		}
 		answer <- yes
 	}()
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if text, _ := os.ReadFile(asked.Name()); strings.Contains(string(text), "[y/N]") {
-			break
-		}
-		if time.Now().After(limit) {
-			t.Fatal("nothing is asked")
-		}
-	}
+	testkit.Eventually(t, "the question", func() bool {
+		text, _ := os.ReadFile(asked.Name())
+		return strings.Contains(string(text), "[y/N]")
+	})
 	if _, err := keyboard.WriteString("n\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestPlain(t *testing.T) {
 		"tab\there\a\b":                                   "tab here",
 		"not \xff text":                                   "not \uFFFD text",
 		"\u202eturned":                                    "turned",
-		"\x9b31mC1 is no text here":                       "\uFFFD31mC1 is no text here",
+		"\x9b31mC1 is not a text here":                    "\uFFFD31mC1 is not a text here",
 		"begun \x1b[":                                     "begun",
 		"Downloading torch-2.9-cp314.whl (821.0 MB)":      "Downloading torch-2.9-cp314.whl (821.0 MB)",
 		"  indented":                                      "  indented",

@@ -382,7 +382,7 @@ for what, dtype, shape in (
     ("65 dimensions", "uint8", [2] + [1] * 64),
     ("objects", "object", [2]),
     ("no dtype", "", [2]),
-    ("a dtype that is no text", 8, [2]),
+    ("a dtype that is not a text", 8, [2]),
     ("a structure", "[('a', 'u1')]", [2]),
     ("texts of no letters", "str0", [1 << 40]),
     ("bytes of no bytes", "bytes0", [1 << 40]),

@@ -176,7 +176,7 @@ class Service:
         try:
             model = await ensure_async(self.app.contents_manager.get(path, type="notebook", content=True))
         except Exception as e:
-            raise Refused("invalid", "path %s: it is no notebook: %s" % (path, getattr(e, "log_message", None) or e)) from None
+            raise Refused("invalid", "path %s: it is not a notebook: %s" % (path, getattr(e, "log_message", None) or e)) from None
         content: Dict[str, Any] = model["content"]
         return content
 

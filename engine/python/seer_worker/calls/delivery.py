@@ -115,7 +115,7 @@ class Delivery:
             self.watch(connection)
 
     def note(self, call: Call, header: Dict[str, Any]) -> None:
-        """Something that is no event: it is not kept."""
+        """Something that is not an event: it is not kept."""
         data = json.dumps(header).encode("ascii")
         for follower in call.followers:
             if not follower.connection.out:

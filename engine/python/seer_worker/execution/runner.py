@@ -50,7 +50,7 @@ class Runner:
     # --- one call
 
     def perform(self, call: Call, interrupts: AnyInterrupts) -> None:
-        """Runs a call that is no batch. Whatever the function does, short of ending the process, becomes an answer."""
+        """Runs a call that is not a batch. Whatever the function does, short of ending the process, becomes an answer."""
         token = self.open(call, partial(interrupts.interrupt, call))
         try:
             prepared = interrupts.run(call, self.prepare, call)

@@ -264,7 +264,7 @@ _TAGGED = {False: b"", True: b',"tagged":true'}
 
 
 def _let_go(journal: Optional[Journal]) -> None:
-    """In a child process: what it does is no part of the journal."""
+    """In a child process: what it does is not a part of the journal."""
     if journal is not None:
         journal._lock = threading.Lock()
         if journal._writer.store is not None:

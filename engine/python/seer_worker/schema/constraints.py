@@ -75,7 +75,7 @@ def _bound(notes: Notes, name: str, bound: Any) -> None:
 
 
 def _number(value: Any, bound: Any) -> Any:
-    """Bounds say nothing about values that are no numbers, nor about truth values."""
+    """Bounds say nothing about values that are not numbers, nor about truth values."""
     if isinstance(value, bool) or not isinstance(value, _COMPARABLE):
         raise TypeError
     return value

@@ -70,7 +70,7 @@ def array_size(dtype: Any, shape: Any) -> int:
 
 
 def check_letters(dtype: str, data: Any) -> None:
-    """ValueError where an array of texts has what is no letter of Unicode: Python would fall over it later."""
+    """ValueError where an array of texts has what is not a letter of Unicode: Python would fall over it later."""
     if dtype.startswith("str") and (any(bytes(data[3::4])) or max(bytes(data[2::4]), default=0) > 16):
         raise ValueError("an array of texts has letters that are none")
 

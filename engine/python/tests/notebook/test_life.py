@@ -247,7 +247,7 @@ class Starting(unittest.TestCase):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             cases = [(98, {**good, "port": taken.getsockname()[1]}, "it is taken"), (2, {**good, "token": ""}, "token must have"),
-                     (2, {**good, "root": root + "/none"}, "root is no folder"), (2, {**good, "other": 1}, "'other' is not known")]
+                     (2, {**good, "root": root + "/none"}, "root is not a folder"), (2, {**good, "other": 1}, "'other' is not known")]
             for code, config, message in cases:
                 child = launch(config)
                 said = child.stderr.read().decode()

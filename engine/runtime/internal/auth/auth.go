@@ -137,14 +137,14 @@ func (g *Guard) authorize(a Access, r *http.Request) (Caller, error) {
 		if a == SessionToken || a == AnyToken {
 			return Caller{session: v}, nil
 		}
-		return Caller{}, protocol.Errorf(protocol.Forbidden, "the token of a session opens processes, files, ports, watching and usage of the sandbox, and not this")
+		return Caller{}, protocol.Errorf(protocol.Forbidden, "the token of a session opens only processes, files, ports, watching and usage of the sandbox")
 	}
 	service, token, ok := g.ServiceToken(hash)
 	switch {
 	case !ok:
 		return Caller{}, protocol.Errorf(protocol.Unauthorized, "the token is not valid here")
 	case expired(token):
-		return Caller{}, protocol.Errorf(protocol.Unauthorized, "the token %s has expired; ask whoever gave it to you for another", token.ID)
+		return Caller{}, protocol.Errorf(protocol.Unauthorized, "the token %s has expired; ask the person who gave it to you for a new one", token.ID)
 	case a == AnyToken || a == OwnService && service == r.PathValue("service"):
 		return Caller{Token: token}, nil
 	}

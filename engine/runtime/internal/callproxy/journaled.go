@@ -11,11 +11,11 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// Whoever detaches a call relies on the answer that the sandbox has it. So the
-// worker is asked for the call behind the call itself, on the same connection: when it
-// answers, it has taken the call, and written it to its journal. Any other named call is
-// asked for when the time is over and the worker has said nothing of it: whoever is told
-// that it waits asks for it next, on another connection, which may be read before this.
+// A detached call is acknowledged only after it has been journaled. So the runtime asks the
+// worker for the call right behind the call itself, on the same connection: when the worker
+// answers, it has taken the call and written it to its journal. The runtime asks for any other
+// named call when the time is over and the worker has not mentioned it: a client that learns
+// that its call waits asks for it next, on another connection, which may be read before this one.
 
 // patience is how long to wait: as long as the client does, but for a detached call
 // that is not kept yet until the request ends.

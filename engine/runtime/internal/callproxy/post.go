@@ -34,7 +34,7 @@ var callID = regexp.MustCompile(`^[A-Za-z0-9_.-]{8,100}$`)
 
 func checkCallID(id string) error {
 	if !callID.MatchString(id) {
-		return protocol.Errorf(protocol.Invalid, "%q is no name for a call: 8 to 100 letters, digits, _ . and -", id)
+		return protocol.Errorf(protocol.Invalid, "%q is not a name for a call: 8 to 100 letters, digits, _ . and -", id)
 	}
 	return nil
 }

@@ -247,14 +247,14 @@ func (c *relay) receive(ctx context.Context, conn net.Conn) (frameIn, error) {
 	}
 	hn, size := binary.LittleEndian.Uint32(prefix[:4]), binary.LittleEndian.Uint64(prefix[4:])
 	if hn > protocol.MaxFrameHeader || size > protocol.MaxFrameBody {
-		return frameIn{}, fmt.Errorf("the worker of the service %s sent what is no frame", c.name)
+		return frameIn{}, fmt.Errorf("the worker of the service %s sent data that is not a frame", c.name)
 	}
 	f := frameIn{head: make([]byte, hn), size: int64(size)}
 	if _, err := io.ReadFull(conn, f.head); err != nil {
 		return frameIn{}, fmt.Errorf("%w: %w", errWorkerGone, err)
 	}
 	if err := json.Unmarshal(f.head, &f.h); err != nil {
-		return frameIn{}, fmt.Errorf("the worker of the service %s sent what is no frame: %w", c.name, err)
+		return frameIn{}, fmt.Errorf("the worker of the service %s sent data that is not a frame: %w", c.name, err)
 	}
 	return f, nil
 }

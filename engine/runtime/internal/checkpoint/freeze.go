@@ -51,7 +51,7 @@ func (c *Handler) PostFreeze(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case <-thawed:
 	case <-limit.C:
-		c.deps.Log.Warn("the machine was frozen for too long and goes on")
+		c.deps.Log.Warn("the machine was frozen for too long and continues")
 	case <-r.Context().Done():
 	case <-c.deps.Over:
 	}

@@ -24,7 +24,7 @@ var (
 )
 
 // settleTime is how long nothing else moves after the socket was made again, so that
-// whoever looks for it can tell it from one that somebody else has made.
+// a client can tell it from a socket that another program has made.
 const settleTime = 3 * time.Second
 
 // unclaimedCopy is how long a copy waits to be told who it is.
@@ -43,8 +43,8 @@ type quiescence struct {
 	back      *gpusBack
 }
 
-// requester is whoever had the machine parked, seen by a file that it touches. Looks are
-// counted, not time: that goes on while the machine itself does not run.
+// requester is the client that parked the machine, seen by a file that it touches. Looks are
+// counted, not time: time passes also while the machine itself does not run.
 type requester struct {
 	file    string
 	touched time.Time
@@ -134,7 +134,7 @@ func (p *quiescence) run() {
 	defer p.resume()
 	log := p.c.deps.Log
 	if !p.awaitRequester() {
-		log.Warn("whoever had the machine parked is gone; it goes on")
+		log.Warn("the client that parked the machine is gone; the machine continues")
 		return
 	}
 	if err := p.closeSockets(); err != nil {
@@ -161,12 +161,12 @@ func (p *quiescence) run() {
 		p.until, p.requester.limit = time.Now(), 0
 	}
 	if p.awaitThaw() {
-		log.Warn("nobody had the parked machine go on; it does so by itself")
+		log.Warn("no client resumed the parked machine; it continues by itself")
 	}
 }
 
-// awaitRequester waits until whoever comes to the machine is received elsewhere: what still
-// waited to be accepted when the socket is closed would never have an answer.
+// awaitRequester waits until new connections to the machine go elsewhere: one that still waits
+// to be accepted when the socket is closed would never get an answer.
 func (p *quiescence) awaitRequester() bool {
 	if p.requester.limit == 0 {
 		return true
@@ -229,8 +229,8 @@ func (p *quiescence) closeSockets() error {
 	return os.WriteFile(p.file("park"), nil, 0o600)
 }
 
-// awaitRenewal returns what is said in the folder of the socket. Whoever does not find there what
-// was left has become another machine: its folder is another one.
+// awaitRenewal returns the renewal from the folder of the socket. A machine that does not find
+// there what it left has become another machine, whose folder is another one.
 func (p *quiescence) awaitRenewal() (protocol.Renewal, error) {
 	tick := time.NewTicker(quiesceTick)
 	defer tick.Stop()
@@ -240,7 +240,7 @@ func (p *quiescence) awaitRenewal() (protocol.Renewal, error) {
 		if renewal, ok := parking.Open(p.key, p.id, data); err == nil && ok {
 			var r protocol.Renewal
 			if err := json.Unmarshal(renewal, &r); err != nil {
-				return r, fmt.Errorf("what was said to the parked machine is not valid: %w", err)
+				return r, fmt.Errorf("the renewal of the parked machine is not valid: %w", err)
 			}
 			_ = os.Remove(p.file("go"))
 			_ = os.Remove(p.file("park"))
@@ -252,7 +252,7 @@ func (p *quiescence) awaitRenewal() (protocol.Renewal, error) {
 		case errors.Is(err, os.ErrNotExist) && alone.IsZero():
 			alone = now
 		case errors.Is(err, os.ErrNotExist) && now.Sub(alone) > unclaimedCopy:
-			return protocol.Renewal{}, errors.New("the machine is a copy, and nobody says of what sandbox")
+			return protocol.Renewal{}, errors.New("the machine is a copy, and the renewal names no sandbox")
 		case err == nil && (p.requester.gone() || now.After(p.until.Round(0))):
 			_ = os.Remove(p.file("park"))
 			_ = os.Remove(p.requester.file)

@@ -91,7 +91,7 @@ func (h *standstill) awaitProof() {
 	select {
 	case <-h.proven:
 	case <-limit.C:
-		h.c.deps.Log.Warn("nobody asked the runtime to prove itself; the machine goes on")
+		h.c.deps.Log.Warn("no client asked the runtime to prove itself; the machine continues")
 	case <-h.c.deps.Over:
 	}
 }
@@ -113,7 +113,7 @@ func WithListener(l net.Listener) context.Context {
 }
 
 // PostProof proves that this is the runtime that was parked. Where it cannot, the machine
-// stands still once more: whoever asks finds another socket, and asks there.
+// stands still once more: the client finds another socket, and asks there.
 func (c *Handler) PostProof(w http.ResponseWriter, r *http.Request) error {
 	c.deps.LimitBody(w)
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
@@ -124,7 +124,7 @@ func (c *Handler) PostProof(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := c.prover.Load()
 	if h == nil || !parking.Asked(h.key, h.id, q) {
-		return protocol.Errorf(protocol.Unauthorized, "this question is not of whoever parked the machine")
+		return protocol.Errorf(protocol.Unauthorized, "the question is not from the client that parked the machine")
 	}
 	if !h.proves(r) {
 		go c.repeatStandstill(h)
@@ -141,7 +141,7 @@ func (c *Handler) repeatStandstill(before *standstill) {
 	ctx, cancel := context.WithTimeout(context.Background(), proofPatience)
 	defer cancel()
 	if _, err := c.freezer.begin(ctx); err != nil {
-		return // it stands still already, or files are written: whoever asks does so again
+		return // it stands still already, or files are written: the client asks again
 	}
 	c.deps.Persist() // a runtime that comes after this one has to know
 	h := newStandstill(c, before.id, before.key, filepath.Join(before.dir, before.name))

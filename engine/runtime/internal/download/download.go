@@ -1,5 +1,5 @@
-// Package download has the machine download files by itself. Whoever wants them says which
-// they are, and where each one is when the machine asks for it.
+// Package download has the machine download files by itself. The engine lists them, and
+// answers with the location of each one when the machine asks for it.
 package download
 
 import (

@@ -52,7 +52,7 @@ func (h *Handler) Put(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case !idForm.MatchString(id):
-		return protocol.Errorf(protocol.Invalid, "%.100q is no name of a download; use 1 to 100 letters, digits, _ . and -", id)
+		return protocol.Errorf(protocol.Invalid, "%.100q is not a name of a download; use 1 to 100 letters, digits, _ . and -", id)
 	case !filepath.IsAbs(spec.Dir):
 		return protocol.Errorf(protocol.Invalid, "the folder %q of the download %s is not absolute", spec.Dir, id)
 	case len(spec.Files) == 0:

@@ -34,7 +34,7 @@ func Ask(hand *os.File, message []byte, l *net.UnixListener) error {
 	defer conn.Close()
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
-		return errors.New("speak with the loader: it is no Unix socket")
+		return errors.New("speak with the loader: it is not a Unix socket")
 	}
 	_ = u.SetDeadline(time.Now().Add(15 * time.Second))
 	if err := pass(u, message, l); err != nil {

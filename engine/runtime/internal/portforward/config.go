@@ -62,7 +62,7 @@ func Parse(text string) (*Config, error) {
 
 func (c *Config) check() error {
 	if len(c.Ports) > 0 && !filepath.IsAbs(c.Dir) {
-		return fmt.Errorf("dir %q is no absolute path", c.Dir)
+		return fmt.Errorf("dir %q is not an absolute path", c.Dir)
 	}
 	seen := map[int]bool{}
 	for _, port := range c.Ports {
@@ -125,7 +125,7 @@ func (c *Config) open(log *slog.Logger) ([]net.Listener, error) {
 	for _, o := range out {
 		l, err := listenSoon(net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
 		if err != nil {
-			return fail(fmt.Errorf("listen at port %d for what is outside: %w", o.Port, err))
+			return fail(fmt.Errorf("listen at port %d for connections from outside: %w", o.Port, err))
 		}
 		open = append(open, l)
 		go relayTo(l, log, func(ctx context.Context) (net.Conn, error) {

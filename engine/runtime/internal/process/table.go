@@ -52,7 +52,7 @@ var processID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,99}$`)
 func (t *Table) Start(spec protocol.ProcessSpec) (*Process, error) {
 	id := spec.ID
 	if id != "" && !processID.MatchString(id) {
-		return nil, protocol.Errorf(protocol.Invalid, "%.110q is no id for a process: up to 100 letters, digits, _ . : and -, not beginning with . or :", id)
+		return nil, protocol.Errorf(protocol.Invalid, "%.110q is not an id for a process: up to 100 letters, digits, _ . : and -, not beginning with . or :", id)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -62,7 +62,7 @@ func (p *Process) setSize(rows, cols int) error {
 	return cmp.Or(cerr, err)
 }
 
-// Resize tells the terminal its size; whoever runs in it gets SIGWINCH.
+// Resize sets the size of the terminal; the program in it gets SIGWINCH.
 func (p *Process) Resize(rows, cols int) error {
 	if p.terminal == nil {
 		return protocol.Errorf(protocol.Invalid, "the process has no terminal (pty) that could be resized")

@@ -76,8 +76,8 @@ func (v *Service) recovery(ctx context.Context, w *Worker) string {
 	}
 }
 
-// drainWorker tells a worker to take no more calls, and asks which it has, for whoever asks
-// for one of them later. It reports whether the worker has answered.
+// drainWorker tells a worker to take no more calls, and asks which it has, so that
+// clients can ask for them later. It reports whether the worker has answered.
 func (v *Service) drainWorker(ctx context.Context, w *Worker) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

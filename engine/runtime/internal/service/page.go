@@ -10,8 +10,8 @@ import (
 
 const pageSize = 64
 
-// page is the memory in which a worker counts its calls, whoever they come
-// from: calls on a handed-over connection never pass through the runtime.
+// page is the memory in which a worker counts the calls of all clients:
+// calls on a handed-over connection never pass through the runtime.
 type page struct{ data []byte }
 
 // mapPage makes the memory of a file visible. The file may be closed afterwards.

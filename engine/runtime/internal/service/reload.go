@@ -63,8 +63,8 @@ func (v *Service) keep(g, old *generation, msg controlLine) bool {
 	if v.current != old || v.deleted {
 		return false
 	}
-	// The old one goes on under the new one's number: whoever watches its worker
-	// watches on.
+	// The old one goes on under the new one's number: a client that watches
+	// its worker continues to do so.
 	if v.loading == g {
 		v.loading = nil
 	}

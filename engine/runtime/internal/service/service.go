@@ -151,8 +151,8 @@ func (v *Service) setAside(old *generation) {
 	}
 }
 
-// retire waits until the calls of a worker have ended. Whoever asks for one of them
-// afterwards is told by its journal.
+// retire waits until the calls of a worker have ended. Its journal answers
+// clients that ask for one of them afterwards.
 func (v *Service) retire(w *Worker) {
 	w.retire()
 	v.mu.Lock()

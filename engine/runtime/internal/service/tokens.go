@@ -14,8 +14,8 @@ var tokenID = regexp.MustCompile(`^t-[A-Za-z0-9_-]{1,98}$`)
 
 const maxTokens = 1000 // of a service
 
-// checkToken refuses a token whose limits would mean something else than whoever
-// made it believes.
+// checkToken refuses a token whose limits would not mean what its creator
+// expects.
 func checkToken(t protocol.Token) error {
 	switch {
 	case !tokenID.MatchString(t.ID):

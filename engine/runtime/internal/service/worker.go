@@ -187,7 +187,7 @@ func copyLog(w *redact.Writer, r *os.File) {
 	_ = w.Flush()
 }
 
-// connect takes the place of whoever spoke with the worker before.
+// connect replaces the connection that the worker had before.
 func (w *Worker) connect() error {
 	conn, err := dialControl(w.dir)
 	if err != nil {

@@ -8,6 +8,16 @@ import (
 	"github.com/seer-engine/seer/internal/testkit"
 )
 
+// wantUse checks the figures of a group without a limit of memory.
+func wantUse(t *testing.T, g group, memory, peak int64, cpus, seconds float64) {
+	t.Helper()
+	used, _ := g.memory()
+	worked, _ := g.cpuSeconds()
+	if used != memory || g.memoryPeak() != peak || g.memoryLimit() != 0 || g.cpus() != cpus || worked != seconds {
+		t.Errorf("%+v: %d %d %d %v %v", g, used, g.memoryPeak(), g.memoryLimit(), g.cpus(), worked)
+	}
+}
+
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	t.Run("version 2", func(t *testing.T) {
@@ -26,11 +36,7 @@ func TestGroups(t *testing.T) {
 			"sys/fs/cgroup/other/cgroup.controllers": "",
 		})
 		g := findGroup(root, filepath.Join(root, "list"))
-		memory, _ := g.memory()
-		seconds, _ := g.cpuSeconds()
-		if memory != 1000 || g.memoryPeak() != 3000 || g.memoryLimit() != 0 || g.cpus() != 1.5 || seconds != 2.5 {
-			t.Errorf("%+v: %d %d %d %v %v", g, memory, g.memoryPeak(), g.memoryLimit(), g.cpus(), seconds)
-		}
+		wantUse(t, g, 1000, 3000, 1.5, 2.5)
 		if !g.holdsOnly(map[int]bool{10: true, 11: true, 12: true, 13: true}) {
 			t.Error("a group of the machine alone")
 		}
@@ -53,11 +59,7 @@ func TestGroups(t *testing.T) {
 			"sys/fs/cgroup/cpuacct/cpuacct.usage": "1500000000\n",
 		})
 		g := findGroup(root, filepath.Join(root, "list"))
-		memory, _ := g.memory()
-		seconds, _ := g.cpuSeconds()
-		if memory != 2000 || g.memoryPeak() != 2500 || g.memoryLimit() != 0 || g.cpus() != 0 || seconds != 1.5 {
-			t.Errorf("%+v: %d %d %d %v %v", g, memory, g.memoryPeak(), g.memoryLimit(), g.cpus(), seconds)
-		}
+		wantUse(t, g, 2000, 2500, 0, 1.5)
 		if g.holdsOnly(map[int]bool{1: true}) {
 			t.Error("a group with a process that cannot be seen")
 		}

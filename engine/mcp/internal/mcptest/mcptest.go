@@ -1,0 +1,53 @@
+// Package mcptest connects the official client of MCP to servers in tests.
+package mcptest
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Client describes a client of MCP.
+type Client struct {
+	Name    string // default "test"
+	Options *mcp.ClientOptions
+	Version string // of the protocol; default the newest
+}
+
+// Connect serves a client of memory until the test ends.
+func (c Client) Connect(t testing.TB, serve func(context.Context, mcp.Transport) error) *mcp.ClientSession {
+	t.Helper()
+	if c.Name == "" {
+		c.Name = "test"
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	here, there := mcp.NewInMemoryTransports()
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, there) }()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: c.Name, Version: "0"}, c.Options).Connect(ctx, here, &mcp.ClientSessionOptions{ProtocolVersion: c.Version})
+	if err != nil {
+		cancel()
+		t.Fatalf("%v; %v", err, <-served)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		cancel()
+		<-served
+	})
+	return session
+}
+
+// HTTP serves a handler at loopback until the test ends, and calls end then.
+func HTTP(t testing.TB, h http.Handler, end func()) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		end()
+	})
+	return server
+}
