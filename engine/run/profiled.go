@@ -303,6 +303,7 @@ func (p *profiled) converse(ctx context.Context, r *runner, run func(ctx context
 	talking.Go(func() {
 		defer fromAgent.Close()
 		p.outcome, wrong = driver.Run(ctx, p.setup.Profile.Driver, toAgent, fromAgent, task, func(u driver.Update) {
+			r.agent.seen.hears(u.Update)
 			r.report.Send(event.AgentUpdate{Update: u.Update, Native: u.Native})
 		})
 	})

@@ -131,7 +131,7 @@ func (w *ways) reachNotebooks(ctx context.Context, o AgentOptions) error {
 		if env.JupyterURL == "" || !slices.Contains(used, env.JupyterURL) {
 			continue
 		}
-		way, err := w.open(s.JupyterDialer(env.JupyterPort), w.runner.traces.watch(s))
+		way, err := w.open(s.JupyterDialer(env.JupyterPort), w.runner.agent.seen.watch(fromNotebook), w.runner.traces.watch(s))
 		if err != nil {
 			return fmt.Errorf("make the agent's way to Jupyter: %w", err)
 		}
@@ -213,10 +213,10 @@ func (w *ways) reach(endpoint string, s *engine.Sandbox) (string, error) {
 		return inside, nil
 	}
 	inside := endpoint
-	if socket, direct := strings.CutPrefix(endpoint, "unix:"); direct {
+	if socket, direct := strings.CutPrefix(endpoint, "unix:"); direct && w.runner.agent.seen == nil {
 		w.mount(socket, socket, true)
 	} else {
-		way, err := w.open(s.Runtime().Dial)
+		way, err := w.open(s.Runtime().Dial, w.runner.agent.seen.watch(fromSandbox))
 		if err != nil {
 			return "", fmt.Errorf("make the agent's way to its sandbox: %w", err)
 		}
