@@ -98,7 +98,7 @@ func (r agentRun) run(ctx context.Context) (err error) {
 	if err := errors.Join(r.watchNames(r.given.Sandboxes...), r.watchCalls(ctx), r.skills()); err != nil {
 		return err
 	}
-	w, err := r.openWays(r.given.Sandboxes)
+	w, err := r.openWays(ctx, r.given.Sandboxes)
 	if err != nil {
 		return err
 	}

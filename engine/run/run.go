@@ -248,6 +248,9 @@ func (r *runner) work(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.exp.Sandbox.ExecutionMode == experiment.ModeCLI {
+		r.agent.commands = r.traces.watchCommands(r.sandbox)
+	}
 	if err := r.fill(ctx); err != nil {
 		return err
 	}

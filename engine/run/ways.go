@@ -33,18 +33,22 @@ type ways struct {
 	runner    *runner
 	dir       string // private, with a short path
 	endpoints map[string]*engine.Sandbox
-	inside    map[string]string // endpoint or jupyter_url → what the agent uses in its place
+	shells    map[string]*commands // by endpoint, of sandboxes in which the agent can have a shell
+	inside    map[string]string    // endpoint or jupyter_url → what the agent uses in its place
 	copies    int
 }
 
-func (r *runner) openWays(sandboxes []*engine.Sandbox) (*ways, error) {
+func (r *runner) openWays(ctx context.Context, sandboxes []*engine.Sandbox) (*ways, error) {
 	dir, err := r.engine.RunDirs().Replay()
 	if err != nil {
 		return nil, err
 	}
-	w := &ways{runner: r, dir: dir, endpoints: map[string]*engine.Sandbox{}, inside: map[string]string{}}
+	w := &ways{runner: r, dir: dir, endpoints: map[string]*engine.Sandbox{}, shells: map[string]*commands{}, inside: map[string]string{}}
 	for _, s := range sandboxes {
 		w.endpoints[s.Runtime().Endpoint()] = s
+		if info, err := s.Info(ctx); err == nil && info.ExecutionMode == experiment.ModeCLI {
+			w.shells[s.Runtime().Endpoint()] = r.traces.watchCommands(s)
+		}
 	}
 	return w, nil
 }
@@ -213,10 +217,10 @@ func (w *ways) reach(endpoint string, s *engine.Sandbox) (string, error) {
 		return inside, nil
 	}
 	inside := endpoint
-	if socket, direct := strings.CutPrefix(endpoint, "unix:"); direct && w.runner.agent.seen == nil {
+	if socket, direct := strings.CutPrefix(endpoint, "unix:"); direct && w.runner.agent.seen == nil && w.shells[endpoint] == nil {
 		w.mount(socket, socket, true)
 	} else {
-		way, err := w.open(s.Runtime().Dial, w.runner.agent.seen.watch(fromSandbox))
+		way, err := w.open(s.Runtime().Dial, w.runner.agent.seen.watch(fromSandbox), w.shells[endpoint].watch())
 		if err != nil {
 			return "", fmt.Errorf("make the agent's way to its sandbox: %w", err)
 		}
