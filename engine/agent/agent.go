@@ -18,7 +18,6 @@ import (
 	"github.com/seer-engine/seer/engine/agent/program"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/internal/spelling"
-	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
 // Lookup returns a variable's value and its source: the environment, or a file of variables beside
@@ -149,12 +148,11 @@ func (s Sources) profile(a *experiment.Agent) (*profile.Profile, []Problem) {
 
 // inFile are the mistakes of a profile or of prices, one problem each.
 func inFile(err error, hint string) (all []Problem) {
-	var mistakes yamldoc.Errors
-	if err != nil && !errors.As(err, &mistakes) {
-		return []Problem{{"agent.provider", err.Error(), hint}}
+	if err == nil {
+		return nil
 	}
-	for _, m := range mistakes {
-		all = append(all, Problem{"agent.provider", m.Error(), hint})
+	for _, text := range profile.Mistakes(err) {
+		all = append(all, Problem{"agent.provider", text, hint})
 	}
 	return all
 }
