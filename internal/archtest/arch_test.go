@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"internal/spelling":           {},
 	"internal/yamldoc":            {"internal/spelling"},
 	"engine/agent/mockmodel":      {"internal/yamldoc"},
-	"engine/agent":                {"engine/agent/driver", "engine/agent/meter", "engine/agent/profile", "engine/agent/program", "engine/experiment", "internal/spelling", "internal/yamldoc"},
+	"engine/agent":                {"engine/agent/driver", "engine/agent/meter", "engine/agent/profile", "engine/agent/program", "engine/experiment", "internal/spelling"},
 	"engine/agent/program":        {"sdk", "engine/isolation"},
 	"engine/agent/profile":        {"sdk", "engine/agent/program", "internal/yamldoc"},
 	"engine/agent/driver":         {"sdk", "engine/agent/profile"},
