@@ -3,12 +3,13 @@ set -euo pipefail
 agent=$1
 ip link set lo up
 export PATH=$TOOLS/node_modules/.bin:$PATH
-export ANTHROPIC_API_KEY=real-key-of-the-user OPENAI_API_KEY=real-key-of-the-user GEMINI_API_KEY=real-key-of-the-user
+export ANTHROPIC_API_KEY=real-key-of-the-user OPENAI_API_KEY=real-key-of-the-user GEMINI_API_KEY=real-key-of-the-user REMOTE_KEY=real-key-of-the-user
 case $agent in claude) shell=Bash ;; gemini) shell=run_shell_command ;; opencode) shell=bash ;; codex) shell= ;; esac # codex takes no list of tools
 
 experiment() { # experiment KIND URL REST
   local limits=
   case $1 in
+  mcp) limits=", mcp_servers: {remote: {url: \"$(cat "$agent.remote")\", headers: {Authorization: Bearer \${REMOTE_KEY}}}}" ;;
   library) limits=${shell:+, tools: [$shell]} ;;
   slow)
     limits=", max_turns: 2, mcp_servers: {slow: {command: python3, args: [$TOP/e2e/agent-runs/slow.py]}"
@@ -61,6 +62,10 @@ if [ "${2:-}" = slow ]; then
   one slow "$scripts/slow.yaml" "" </dev/null
   exit
 fi
+python3 -B "$scripts/remote.py" >"$agent.remote" &
+trap 'kill $remote' EXIT
+remote=$!
+until [ -s "$agent.remote" ]; do kill -0 $remote || exit 1; sleep 0.05; done
 # The guide to scoped sandboxes and the one to interfaces.
 one library "$scripts/library.yaml" ", models: [./tiny-lm]" <<Y
 serve: [{file: interface.py, expose_as: library, name: model_tools}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Set
@@ -58,14 +59,17 @@ if kind == "activations":
     near, far, later = results["similarity"]
     if len(results["list_cache"][0]["cache"]) != 3 or not later < near > far:
         fail(f"the answers are {results['list_cache']}, {near}, {far}, {later}")
-    if Path(page).read_text(encoding="utf-8").count('class="cite" href="#call-') != 2:
-        fail("the page does not link the cited calls")
+    cited = set(re.findall('class="cite" href="#(call-[^"]+)"', Path(page).read_text(encoding="utf-8")))
+    if len(cited) != 2:
+        fail(f"the page links the calls {cited}")
 if kind == "mcp":
     if run["calls"] < 7:
         fail("calls are missing")
     call = json.loads(Path(run["folder"], "record", "calls.jsonl").read_text(encoding="utf-8").splitlines()[0])
     if "[call:%s]" % call["id"] not in Path(requests).read_text(encoding="utf-8"):
         fail("the model has not seen the ID of a call")
+    if "the word is kumquat" not in Path(requests).read_text(encoding="utf-8"):
+        fail("the MCP server with an address has not answered")
 if kind == "library" and agent != "codex":
     offered = own_tools()
     if len(offered) != 1:

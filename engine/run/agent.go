@@ -56,6 +56,7 @@ type agentSetup struct {
 	seen      *sightings // nil = no model is hidden
 	commands  *commands  // that it starts in a sandbox; nil = it cannot
 	way       string     // to the runtime, of an agent that is not confined; empty = the runtime's own endpoint
+	bridges   []func()   // each ends a way to an MCP server
 	begun     bool       // its log is that of this run
 
 	secrets   map[string]string // that it gets as variables
@@ -158,6 +159,9 @@ func (a *agentSetup) seerPath(outside string) string {
 
 func (a *agentSetup) close(r *runner) {
 	a.profiled.close(r)
+	for _, end := range a.bridges {
+		end()
+	}
 	for _, way := range a.relays {
 		way.close()
 	}

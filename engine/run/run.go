@@ -310,7 +310,9 @@ func (r *runner) fill(ctx context.Context) error {
 		return err
 	}
 	all := gathered{prompt: r.exp.Agent.Text(), servers: map[string]sdk.MCPServer{}, env: r.agent.env}
-	r.agent.addServers(&all)
+	if err := r.agent.addServers(r, &all); err != nil {
+		return err
+	}
 	if err := r.session(ctx, &all); err != nil {
 		return err
 	}

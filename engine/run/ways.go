@@ -81,7 +81,10 @@ func (w *ways) fill(ctx context.Context, o AgentOptions) error {
 			a.env[name] = w.changed(value)
 		}
 	}
-	servers := w.servers()
+	servers, err := w.servers()
+	if err != nil {
+		return err
+	}
 	cite(servers, a.isSeer(r.opts.Seer))
 	prompt := o.Agent.Text()
 	return errors.Join(
@@ -91,9 +94,17 @@ func (w *ways) fill(ctx context.Context, o AgentOptions) error {
 }
 
 // servers are the MCP servers as the agent sees them.
-func (w *ways) servers() map[string]sdk.MCPServer {
+func (w *ways) servers() (map[string]sdk.MCPServer, error) {
 	servers := map[string]sdk.MCPServer{}
 	for name, s := range w.runner.agent.servers {
+		if s.URL != "" {
+			made, err := w.runner.agent.bridge(w.runner, name, s)
+			if err != nil {
+				return nil, err
+			}
+			servers[name] = made
+			continue
+		}
 		w.runner.agent.show(s.Program)
 		made := sdk.MCPServer{Command: s.Argv[0], Env: map[string]string{}}
 		for _, word := range s.Argv[1:] {
@@ -104,7 +115,7 @@ func (w *ways) servers() map[string]sdk.MCPServer {
 		}
 		servers[name] = made
 	}
-	return servers
+	return servers, nil
 }
 
 // give writes a file that the agent reads.
