@@ -9,7 +9,7 @@ case $agent in claude) shell=Bash ;; gemini) shell=run_shell_command ;; opencode
 experiment() { # experiment KIND URL REST
   local limits=
   case $1 in
-  mcp) limits=", mcp_servers: {remote: {url: \"$(cat "$agent.remote")\", headers: {Authorization: Bearer \${REMOTE_KEY}}}}" ;;
+  mcp) limits=", mcp_servers: {remote: {url: \"$(cat "$agent.remote")\", headers: {Authorization: \"Bearer \${REMOTE_KEY}\"}}}" ;;
   library) limits=${shell:+, tools: [$shell]} ;;
   slow)
     limits=", max_turns: 2, mcp_servers: {slow: {command: python3, args: [$TOP/e2e/agent-runs/slow.py]}"

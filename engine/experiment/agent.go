@@ -91,11 +91,11 @@ func (v *validator) remoteServer(at string, server map[string]any) {
 		case key == "headers" && fits:
 			for name, value := range headers {
 				if _, is := value.(string); !is {
-					v.fail(at, "the header "+quote(name)+" is no text", "for example {Authorization: Bearer ${DOCS_TOKEN}}")
+					v.fail(at, "the header "+quote(name)+" is no text", "for example {Authorization: \"Bearer ${DOCS_TOKEN}\"}")
 				}
 			}
 		case key == "headers":
-			v.fail(at, "`headers` must map names to texts", "for example {Authorization: Bearer ${DOCS_TOKEN}}")
+			v.fail(at, "`headers` must map names to texts", "for example {Authorization: \"Bearer ${DOCS_TOKEN}\"}")
 		case key != "url" && key != "type":
 			v.fail(at, "it has "+quote(key)+" beside `url`", "servers with an address have url and headers; Streamable HTTP is the only way to them")
 		}
