@@ -1,6 +1,6 @@
 # Real agents, each started by seer run with agent.provider, in an empty network namespace
-# against a scripted model: a library, MCP tools with a call that outlasts the client, a notebook,
-# an interrupted run, one whose program is killed, and one of which seer itself is. Their records are read by Inspect, bundled by its viewer, and are pages.
+# against a scripted model: the two guides of scoped functions (a library, MCP tools with a cache),
+# MCP tools with handles and a call that outlasts the client, a notebook, an interrupted run, one whose program is killed, and one of which seer itself is. Their records are read by Inspect, bundled by its viewer, and are pages.
 # Beside these, each has a call of 75 s and its limits: of turns, and of its own tools.
 # E2E_AGENTS="claude codex" chooses among them.
 TOOLS=$(bash "$TOP/e2e/mcp/npm.sh" agents)

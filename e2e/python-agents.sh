@@ -1,5 +1,5 @@
 # Real agents, each started by run_agent of Python, in an empty network namespace against a
-# scripted model: a library, MCP tools with a skill and a call that outlasts the client, a notebook,
+# scripted model: the library of the guide to scoped sandboxes, MCP tools with a skill and a call that outlasts the client, a notebook,
 # and a generator that is closed while the model thinks. Each leaves the folder of a run.
 # E2E_AGENTS="claude codex gemini opencode" runs all of them; agent-runs.sh does, from the command line.
 TOOLS=$(bash "$TOP/e2e/mcp/npm.sh" agents)

@@ -20,10 +20,10 @@ type Replays interface {
 	// ConfirmReplay is [Engine.Confirm] for the agent of an experiment alone, in the isolation of
 	// that kind. An agent that has run before needs no confirmation.
 	ConfirmReplay(ctx context.Context, exp *experiment.Experiment, kind string) error
-	// OwnRecord reports whether a run of this user has written the run.json file of this
-	// SHA-256, in hexadecimal digits.
+	// OwnRecord reports whether a run of this user has written the log of this SHA-256, in
+	// hexadecimal digits; of an earlier version, the run.json.
 	OwnRecord(digest string) (bool, error)
-	// RememberRecord has OwnRecord know a run.json file.
+	// RememberRecord has OwnRecord know a log.
 	RememberRecord(digest, path string) error
 }
 

@@ -3,12 +3,13 @@ set -euo pipefail
 agent=$1
 ip link set lo up
 export PATH=$TOOLS/node_modules/.bin:$PATH
-export ANTHROPIC_API_KEY=real-key-of-the-user OPENAI_API_KEY=real-key-of-the-user GEMINI_API_KEY=real-key-of-the-user
+export ANTHROPIC_API_KEY=real-key-of-the-user OPENAI_API_KEY=real-key-of-the-user GEMINI_API_KEY=real-key-of-the-user REMOTE_KEY=real-key-of-the-user
 case $agent in claude) shell=Bash ;; gemini) shell=run_shell_command ;; opencode) shell=bash ;; codex) shell= ;; esac # codex takes no list of tools
 
 experiment() { # experiment KIND URL REST
   local limits=
   case $1 in
+  mcp) limits=", mcp_servers: {remote: {url: \"$(cat "$agent.remote")\", headers: {Authorization: \"Bearer \${REMOTE_KEY}\"}}}" ;;
   library) limits=${shell:+, tools: [$shell]} ;;
   slow)
     limits=", max_turns: 2, mcp_servers: {slow: {command: python3, args: [$TOP/e2e/agent-runs/slow.py]}"
@@ -28,7 +29,12 @@ one() {
   "$SEER" agent mock "$2" --log "$agent-$kind.jsonl" >"$agent-$kind.url" &
   local model=$!
   until [ -s "$agent-$kind.url" ]; do kill -0 $model || exit 1; sleep 0.05; done
-  mkdir -p "$agent-$kind" && cp "$TOP"/e2e/agents/tools.py "$TOP"/e2e/agent-runs/{ask,helper,kill}.py "$agent-$kind" && echo a,b >"$agent-$kind/data.csv"
+  mkdir -p "$agent-$kind" && cp "$TOP"/e2e/agents/tools.py "$TOP"/e2e/agent-runs/{helper,kill}.py "$agent-$kind" && echo a,b >"$agent-$kind/data.csv"
+  cp -r "$TOP/examples/agents/mcp/tiny-lm" "$agent-$kind"
+  case $kind in
+  library) cp "$TOP"/e2e/agent-runs/interface.py "$guide"/{agent,helpers}.py "$agent-$kind" ;;
+  activations) cp "$TOP/examples/agents/mcp/interface.py" "$agent-$kind" ;;
+  esac
   { experiment "$kind" "$(cat "$agent-$kind.url")" "$3" && cat; } >"$agent-$kind/seer.yaml"
   "$SEER" run --yes "$agent-$kind/seer.yaml" >"$agent-$kind.out" 2>"$agent-$kind.err" </dev/null &
   local run=$!
@@ -51,14 +57,22 @@ one() {
   "$SEER" runs export "$agent-$kind/runs/latest" --inspect -o "logs/$agent-$kind.eval"
   "$INSPECT" -B "$TOP/e2e/agent-runs/check.py" "$agent" "$kind" "$agent-$kind.json" "logs/$agent-$kind.eval" "$agent-$kind.html" "$agent-$kind.jsonl"
 }
-scripts=$TOP/e2e/agent-runs
+scripts=$TOP/e2e/agent-runs guide=$TOP/examples/scoped-sandbox/testdata/as-documented
 if [ "${2:-}" = slow ]; then
   one slow "$scripts/slow.yaml" "" </dev/null
   exit
 fi
-one library "$scripts/library.yaml" "" <<Y
-serve: [{file: tools.py}]
-workspace: {files: [ask.py]}
+python3 -B "$scripts/remote.py" >"$agent.remote" &
+trap 'kill $remote' EXIT
+remote=$!
+until [ -s "$agent.remote" ]; do kill -0 $remote || exit 1; sleep 0.05; done
+# The guide to scoped sandboxes and the one to interfaces.
+one library "$scripts/library.yaml" ", models: [./tiny-lm]" <<Y
+serve: [{file: interface.py, expose_as: library, name: model_tools}]
+workspace: {libraries: [helpers.py], files: [agent.py]}
+Y
+one activations "$TOP/examples/agents/mcp/script.yaml" ", models: [./tiny-lm]" <<Y
+serve: [{file: interface.py, expose_as: mcp, name: model_tools}]
 Y
 one mcp "$TOP/e2e/agents/script.yaml" "" <<Y
 serve: [{file: tools.py, expose_as: mcp, options: {wait: 4s}}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Set
@@ -35,23 +36,40 @@ def own_tools() -> Set[str]:
 
 expect("provider", agent)
 expect("state", {"interrupted": "stopped", "killed": "interrupted", "crash": "failed", "slow": "failed"}.get(kind, "finished"))
-if kind in ("library", "mcp", "notebook"):
+if kind in ("library", "activations", "mcp", "notebook"):
     expect("exit_code", 0)
 if kind == "crash" and not run.get("exit_code"):
     fail("a program that was killed has no exit code but 0")
 if kind == "library":
-    expect("calls", 1)
+    expect("calls", 2)
     if not 2000 <= run["input_tokens"] < 2010 or not 200 <= run["output_tokens"] < 210:  # opencode also asks for a title
         fail("the tokens are not those that the model has stated")
-    answer = Path(run["folder"], "outputs", "answer é.txt").read_text(encoding="utf-8")
-    if answer != "5":
-        fail(f"the answer is {answer!r}")
+    report = Path(run["folder"], "outputs", "report.md").read_text(encoding="utf-8").splitlines()
+    if report[:3] != ["## Result", "- **num_layers**: 2", "- **hidden_size**: 24"] or not report[4].startswith("- **embedding**: 24 numbers, first "):
+        fail(f"the report is {report}")
+if kind == "activations":
+    expect("calls", 10)
+    results: Dict[str, List[Any]] = {}
+    for line in Path(run["folder"], "record", "calls.jsonl").read_text(encoding="utf-8").splitlines():
+        made_call = json.loads(line)
+        body = Path(run["folder"], "record", "bodies", made_call["result"][:2], made_call["result"])
+        results.setdefault(made_call["function"], []).append(json.loads(body.read_text(encoding="utf-8")))
+    if any(set(r) != {"activations", "shape", "layer"} or r["shape"] != [len(r["activations"])] for r in results["get_activations"]):
+        fail("the activations have other fields than the guide")
+    near, far, later = results["similarity"]
+    if len(results["list_cache"][0]["cache"]) != 3 or not later < near > far:
+        fail(f"the answers are {results['list_cache']}, {near}, {far}, {later}")
+    cited = set(re.findall('class="cite" href="#(call-[^"]+)"', Path(page).read_text(encoding="utf-8")))
+    if len(cited) != 2:
+        fail(f"the page links the calls {cited}")
 if kind == "mcp":
     if run["calls"] < 7:
         fail("calls are missing")
     call = json.loads(Path(run["folder"], "record", "calls.jsonl").read_text(encoding="utf-8").splitlines()[0])
     if "[call:%s]" % call["id"] not in Path(requests).read_text(encoding="utf-8"):
         fail("the model has not seen the ID of a call")
+    if "the word is kumquat" not in Path(requests).read_text(encoding="utf-8"):
+        fail("the MCP server with an address has not answered")
 if kind == "library" and agent != "codex":
     offered = own_tools()
     if len(offered) != 1:
@@ -63,7 +81,7 @@ if "real-key" in text:
 if [e["seq"] for e in events] != list(range(1, len(events) + 1)):
     fail("the log has gaps")
 kinds = {e["data"]["update"]["sessionUpdate"] for e in events if e["type"] == "agent.update"}
-if kind in ("library", "mcp") and not {"agent_message_chunk", "tool_call", "tool_call_update"} <= kinds:
+if kind in ("library", "activations", "mcp") and not {"agent_message_chunk", "tool_call", "tool_call_update"} <= kinds:
     fail(f"the updates are {kinds}")
 made: Dict[str, Any] = json.loads(Path(summary).read_text(encoding="utf-8"))["provenance"]
 if kind in ("library", "killed") and not (run["seer_sha256"] and made["plugins"] and made["services"] and made["packages"]):
@@ -79,6 +97,6 @@ status = read_eval_log(log).status
 if status != {"interrupted": "cancelled", "killed": "error", "crash": "error", "slow": "error"}.get(kind, "success"):
     fail(f"the status in Inspect is {status}")
 html = Path(page).read_text(encoding="utf-8")
-if "</html>" not in html or kind == "library" and "The answer is 5." not in html:
+if "</html>" not in html or kind == "library" and "The report is in outputs/report.md." not in html:
     fail("the page is not whole")
 print(f"{agent}, {kind}: {len(events)} events, {run['model_requests']} requests")

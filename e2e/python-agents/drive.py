@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
-from seer.environment import ExecutionMode, Sandbox, SandboxConfig, ScopedSandbox
+from seer.environment import ExecutionMode, ModelConfig, Sandbox, SandboxConfig, ScopedSandbox
 from seer.execution import create_local_session, create_notebook_session
 from seer.harness import AgentMessage, run_agent
 from seer.workspace import Library, Workspace
@@ -53,6 +54,11 @@ def check(messages: List[AgentMessage]) -> None:
     if kind == "closed":
         return
     assert end["exit_code"] == 0 and end["model_usd"] > 0, end
+    if kind in ("library", "mcp"):
+        calls = (run / "record" / "calls.jsonl").read_text(encoding="utf-8").splitlines()
+        assert len(calls) == end["calls"] >= 2, "the record of calls is not whole"
+    if kind == "mcp":
+        assert "[call:%s]" % json.loads(calls[0])["id"] in log(), "the model has not seen the ID of a call"
     kinds = {m.type for m in messages}
     assert {"tool_call", "tool_call_update", "agent.model_request", "agent.turn_ended", "agent.finished", "run.ended"} <= kinds, kinds
     assert [m.data for m in messages if m.type == "run.ended"] == [end]
@@ -75,14 +81,16 @@ def main() -> None:
         [skill] = {p.parent for p in scoped.serve(tools, expose_as="skill", name="see_red") if p.name == "SKILL.md"}
         messages = asyncio.run(heard(session=create_local_session(workspace_dir="work"), mcp_servers=servers, skills=[skill]))
     else:
-        scoped = sandbox()
-        tools = scoped.serve(TOP / "e2e/agents/tools.py", name="tools")
-        workspace = Workspace(libraries=[tools, Library.from_code("other", "x = 1\n")], files=[TOP / "e2e/agent-runs/ask.py"])
+        guide = TOP / "examples/scoped-sandbox/testdata/as-documented"
+        os.symlink(TOP / "examples/agents/mcp/tiny-lm", "tiny-lm")
+        scoped = sandbox(models=[ModelConfig("./tiny-lm")])
+        tools = scoped.serve(TOP / "e2e/agent-runs/interface.py", expose_as="library", name="model_tools")
+        workspace = Workspace(libraries=[Library.from_file(guide / "helpers.py"), tools], files=[guide / "agent.py"])
         messages = asyncio.run(heard(session=create_local_session(workspace, workspace_dir="work")))
         if kind == "library":
             said = "".join(m.text for m in messages if m.type == "agent_message_chunk")
-            assert "The answer is 5." in said, said
-            assert Path("work/outputs/answer é.txt").read_text(encoding="utf-8") == "5"
+            assert "The report is in outputs/report.md." in said, said
+            assert "- **num_layers**: 2" in Path("work/outputs/report.md").read_text(encoding="utf-8")
     check(messages)
     print(f"{agent}, {kind}: {len(messages)} messages")
 

@@ -1,4 +1,4 @@
-"""What an agent was told and what it has left. usage: check.py AGENT TASK ISOLATION WORKSPACE OUTPUTS"""
+"""What an agent was told and what it has left. usage: check.py AGENT TASK ISOLATION WORKSPACE OUTPUTS REQUESTS.jsonl"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "agents"))
 import told  # noqa: E402
 
 agent, task, isolation, workspace, outputs = sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5])
-log = str(outputs / "told.jsonl")
+log = sys.argv[6]
 said: Dict[str, List[str]] = {}
 for tool, text in told.read(log, {"notebook": "notebook", "shell": "sandbox"}[task]):
     said.setdefault(tool, []).append(text)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/seer-engine/seer/engine/agent/program"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/internal/spelling"
-	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
 // Lookup returns a variable's value and its source: the environment, or a file of variables beside
@@ -45,9 +45,11 @@ type Setup struct {
 	Servers  map[string]Server // the experiment's MCP servers
 }
 
-// Server is an MCP server whose program has been found.
+// Server is an MCP server whose program has been found, or one with an address.
 type Server struct {
-	Program program.Program // empty = it is in the agent's folder
+	URL     string            // empty = it has a program
+	Headers map[string]string // of requests to URL
+	Program program.Program   // empty = it is in the agent's folder
 	Argv    []string
 	Env     map[string]string
 }
@@ -104,6 +106,11 @@ func (s Sources) servers(ctx context.Context, a *experiment.Agent) (map[string]S
 	var found []Problem
 	for _, name := range slices.Sorted(maps.Keys(a.Servers)) {
 		entry := a.Servers[name]
+		if address, _ := entry["url"].(string); address != "" {
+			headers, problems := s.headers("agent.mcp_servers."+name, entry)
+			servers[name], found = Server{URL: address, Headers: headers}, append(found, problems...)
+			continue
+		}
 		command, _ := entry["command"].(string)
 		server := Server{Argv: []string{command}, Env: map[string]string{}}
 		if filepath.Base(command) == command || filepath.IsAbs(command) {
@@ -125,6 +132,38 @@ func (s Sources) servers(ctx context.Context, a *experiment.Agent) (map[string]S
 		servers[name] = server
 	}
 	return servers, found
+}
+
+// variable is one in the value of a header.
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// headers are those of a server's requests, with the values of variables.
+func (s Sources) headers(field string, entry map[string]any) (map[string]string, []Problem) {
+	headers := map[string]string{}
+	var found []Problem
+	all, _ := entry["headers"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		headers[name] = variable.ReplaceAllStringFunc(fmt.Sprint(all[name]), func(text string) string {
+			value, _, ok := s.Lookup(variable.FindStringSubmatch(text)[1])
+			if !ok {
+				found = append(found, Problem{field, "the variable " + text + " of the header " + name + " is not set", "set it in the environment or in .env beside the experiment"})
+			}
+			return value
+		})
+	}
+	return headers, found
+}
+
+// HeaderVariables are the variables in the headers of an MCP server.
+func HeaderVariables(entry map[string]any) (names []string) {
+	all, _ := entry["headers"].(map[string]any)
+	for _, value := range all {
+		for _, m := range variable.FindAllStringSubmatch(fmt.Sprint(value), -1) {
+			names = append(names, m[1])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (s Sources) profile(a *experiment.Agent) (*profile.Profile, []Problem) {
@@ -149,12 +188,11 @@ func (s Sources) profile(a *experiment.Agent) (*profile.Profile, []Problem) {
 
 // inFile are the mistakes of a profile or of prices, one problem each.
 func inFile(err error, hint string) (all []Problem) {
-	var mistakes yamldoc.Errors
-	if err != nil && !errors.As(err, &mistakes) {
-		return []Problem{{"agent.provider", err.Error(), hint}}
+	if err == nil {
+		return nil
 	}
-	for _, m := range mistakes {
-		all = append(all, Problem{"agent.provider", m.Error(), hint})
+	for _, text := range profile.Mistakes(err) {
+		all = append(all, Problem{"agent.provider", text, hint})
 	}
 	return all
 }

@@ -43,6 +43,10 @@ func TestProblems(t *testing.T) {
 			"agent.provider " + profile + ":1: args: not a list", "agent.provider " + profile + ":11: driver:", "agent.provider " + profile + ":12: program:",
 			"agent.provider " + profile + ":13: env:", "agent.provider " + profile + ":14: profile: unknown key",
 		}},
+		"header": {
+			agent: experiment.Agent{Servers: map[string]map[string]any{"docs": {"url": "https://docs.example", "headers": map[string]any{"A": "Bearer ${ABSENT}", "B": "${OTHER}"}}}},
+			want:  []string{"agent.mcp_servers.docs the variable ${ABSENT} of the header A is not set"},
+		},
 		"variables": {
 			agent: experiment.Agent{Env: map[string]string{"ANTHROPIC_BASE_URL": "https://evil.example", "ANTHROPIC_API_KEY": "k"}, Secrets: []string{"ANTHROPIC_API_KEY", "ABSENT"}},
 			want:  []string{"agent.secrets.1 the secret `ABSENT`", "agent.env.ANTHROPIC_API_KEY ", "agent.env.ANTHROPIC_BASE_URL ", "agent.secrets.0 `ANTHROPIC_API_KEY`"},

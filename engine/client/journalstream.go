@@ -33,10 +33,11 @@ func (s *JournalStream) Next() int {
 }
 
 // Journal reads the journal of a service from a byte of a segment, and waits so long
-// for what is still to come. It takes the admin token. The segment and offset of the
+// for what is still to come. The service keeps its journal whole for the ten minutes after a
+// request, also one that was not served with record. It takes the admin token. The segment and offset of the
 // answer are later than asked for where the older ones are gone.
 func (c Services) Journal(ctx context.Context, service string, segment int, offset int64, wait time.Duration) (*JournalStream, error) {
-	q := url.Values{"segment": {strconv.Itoa(segment)}, "offset": {strconv.FormatInt(offset, 10)}}
+	q := url.Values{"segment": {strconv.Itoa(segment)}, "offset": {strconv.FormatInt(offset, 10)}, "record": {"1"}}
 	if wait > 0 {
 		q.Set("wait", strconv.FormatFloat(wait.Seconds(), 'f', -1, 64))
 	}

@@ -14,7 +14,7 @@ type RunStarted struct {
 type RunArtifact struct {
 	step
 	Path   string `json:"path" jsonschema:"with slashes, from the folder of the run; an absolute path is outside of it"`
-	Kind   string `json:"kind" jsonschema:"experiment, resolved, prompt, calls, models, log, notebook or output"`
+	Kind   string `json:"kind" jsonschema:"experiment, resolved, prompt, calls, service, models, log, notebook or output"`
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
 }

@@ -80,10 +80,32 @@ func (v *validator) agentParts(a *Agent) {
 	}
 }
 
+// remoteServer checks the address of an MCP server.
+func (v *validator) remoteServer(at string, server map[string]any) {
+	text, _ := server["url"].(string)
+	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
+		v.fail(at, "`url` is not an address of a server", "write https://host/path") // it may have a key
+	}
+	for _, key := range slices.Sorted(maps.Keys(server)) {
+		switch headers, fits := server[key].(map[string]any); {
+		case key == "headers" && fits:
+			for name, value := range headers {
+				if _, is := value.(string); !is {
+					v.fail(at, "the header "+quote(name)+" is no text", "for example {Authorization: \"Bearer ${DOCS_TOKEN}\"}")
+				}
+			}
+		case key == "headers":
+			v.fail(at, "`headers` must map names to texts", "for example {Authorization: \"Bearer ${DOCS_TOKEN}\"}")
+		case key != "url" && key != "type":
+			v.fail(at, "it has "+quote(key)+" beside `url`", "servers with an address have url and headers; Streamable HTTP is the only way to them")
+		}
+	}
+}
+
 // mcpServer checks what an MCP server is started with.
 func (v *validator) mcpServer(at string, server map[string]any) {
 	if server["url"] != nil {
-		v.fail(at, "`url` is not supported, because MCP servers run over standard input and output", "use command, args and env")
+		v.remoteServer(at, server)
 		return
 	}
 	if command, _ := server["command"].(string); command == "" {

@@ -186,7 +186,7 @@ func agentFields() []Field {
 			Doc: "Names of secrets that the agent gets as variables; the values come from the environment or from `.env` beside the file. The key of the language model is not one of these: Seer keeps it outside."},
 		{Key: "tools", Kind: KindStrings, Example: "[Read, Bash]", Doc: "The only tools of its own that the agent may use, for programs that can limit them; default: all. MCP servers are not limited by it."},
 		{Key: "mcp_servers", Kind: KindFrees, Example: "{docs: {command: docs-server, args: [--stdio]}}",
-			Doc: "Further MCP servers, by name: `command`, `args` and `env`, started by the agent in its own confinement."},
+			Doc: "Further MCP servers, by name: `command`, `args` and `env`, started by the agent in its own confinement; or `url` and `headers` of one with Streamable HTTP, which the agent reaches through Seer. `${NAME}` in a header is a variable of the environment or of `.env` beside the file."},
 		{Key: "skills", Kind: KindStrings, Example: "[skills/probing]", Doc: "Skill folders for the agent, as `workspace.skills`."},
 		{Key: "isolation", Kind: KindString, Default: "auto", Enum: []string{"auto", "gvisor", "bubblewrap", "none"},
 			Doc: "How the agent's own process is isolated; `auto` is the strongest that works here. Never weaker than asked for."},

@@ -47,13 +47,7 @@ func Compile(spec Spec) Names {
 	for _, name := range spec.Names {
 		m := newMaker(s, squeezed, name)
 		found, whole := m.patterns()
-		for _, p := range found {
-			if key := strings.Join(p.tokens, " "); !known[key] {
-				known[key] = true
-				n.patterns = append(n.patterns, p)
-				n.foreign = n.foreign || p.foreign
-			}
-		}
+		n.add(found, known)
 		n.whole = append(n.whole, whole...)
 		switch {
 		case len(found) > 0:
@@ -66,6 +60,27 @@ func Compile(spec Spec) Names {
 	}
 	slices.Sort(n.Shown)
 	n.Shown = slices.Compact(n.Shown)
+	return n
+}
+
+// add adds the patterns that are not known.
+func (n *Names) add(patterns []pattern, known map[string]bool) {
+	for _, p := range patterns {
+		if key := strings.Join(p.tokens, " "); !known[key] {
+			known[key] = true
+			n.patterns = append(n.patterns, p)
+			n.foreign = n.foreign || p.foreign
+		}
+	}
+}
+
+// Join finds what any of all finds. Its [Names.Spec] is empty.
+func Join(all ...Names) (n Names) {
+	known := map[string]bool{}
+	for _, one := range all {
+		n.add(one.patterns, known)
+		n.whole = append(n.whole, one.whole...)
+	}
 	return n
 }
 

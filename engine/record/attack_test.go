@@ -36,7 +36,7 @@ func TestAttacks(t *testing.T) {
 // TestRecordsWithPipes: a record of a stranger cannot keep whoever opens it waiting.
 func TestRecordsWithPipes(t *testing.T) {
 	hash := strings.Repeat("a", 64)
-	for _, name := range []string{callsName, servicesName + "/tools.json", bodiesName + "/aa/" + hash} {
+	for _, name := range []string{CallsName, ServicesName + "/tools.json", bodiesName + "/aa/" + hash} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), syscall.Mkfifo(path, 0o600)); err != nil {
@@ -47,7 +47,7 @@ func TestRecordsWithPipes(t *testing.T) {
 		switch filepath.Dir(name) {
 		case ".":
 			_, err = f.Entries()
-		case servicesName:
+		case ServicesName:
 			_, err = f.Interface("tools")
 		default:
 			_, err = f.Body(hash)

@@ -19,9 +19,12 @@ import (
 )
 
 const (
-	callsName    = "calls.jsonl"
-	bodiesName   = "bodies"
-	servicesName = "services"
+	// CallsName is the file of a record that has its calls.
+	CallsName = "calls.jsonl"
+	// ServicesName is the folder of a record that has a file NAME.json for each service.
+	ServicesName = "services"
+
+	bodiesName = "bodies"
 )
 
 // Folder is a record on disk.
@@ -29,9 +32,9 @@ type Folder struct{ dir string }
 
 // Open opens a record that a run has made.
 func Open(dir string) (*Folder, error) {
-	info, err := os.Stat(filepath.Join(dir, callsName))
+	info, err := os.Stat(filepath.Join(dir, CallsName))
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a record of calls: it has no %s; a run makes one in the folder %s of its outputs: %w", dir, callsName, Name, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s is not a record of calls: it has no %s; a run makes one in the folder %s of its outputs: %w", dir, CallsName, Name, fs.ErrNotExist)
 	}
 	return &Folder{dir: dir}, nil
 }
@@ -56,7 +59,7 @@ func (f *Folder) open(name string) (*os.File, error) {
 // Entries reads the calls in the order in which they ended. A last line that is cut
 // is not there: the program that wrote it was killed.
 func (f *Folder) Entries() ([]Entry, error) {
-	file, err := f.open(callsName)
+	file, err := f.open(CallsName)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +84,7 @@ func (f *Folder) Entries() ([]Entry, error) {
 
 // Services are the names of the services in the record.
 func (f *Folder) Services() ([]string, error) {
-	found, err := os.ReadDir(filepath.Join(f.dir, servicesName))
+	found, err := os.ReadDir(filepath.Join(f.dir, ServicesName))
 	if err != nil {
 		return nil, fmt.Errorf("the record %s tells nothing of its services: %w", f.dir, err)
 	}
@@ -98,7 +101,7 @@ func (f *Folder) Services() ([]string, error) {
 // it again last.
 func (f *Folder) Interface(service string) (sdk.Interface, error) {
 	var face sdk.Interface
-	file, err := f.open(filepath.Join(servicesName, filepath.Base(service)+".json"))
+	file, err := f.open(filepath.Join(ServicesName, filepath.Base(service)+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return face, fmt.Errorf("the record %s has no service %q", f.dir, service)
 	}

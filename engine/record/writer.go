@@ -62,17 +62,17 @@ func create(parent *os.Root, name string, through bool) (*Writer, error) {
 
 // clear replaces the record that is there.
 func (w *Writer) clear() (err error) {
-	for _, name := range []string{bodiesName, servicesName, callsName} { // the last is what makes it a record
+	for _, name := range []string{bodiesName, ServicesName, CallsName} { // the last is what makes it a record
 		if err := w.root.RemoveAll(name); err != nil {
 			return fmt.Errorf("replace the record: %w", err)
 		}
 	}
-	for _, name := range []string{bodiesName, servicesName} {
+	for _, name := range []string{bodiesName, ServicesName} {
 		if err := w.root.Mkdir(name, 0o755); err != nil {
 			return fmt.Errorf("make the record: %w", err)
 		}
 	}
-	if w.calls, err = w.root.OpenFile(callsName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+	if w.calls, err = w.root.OpenFile(CallsName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
 		return fmt.Errorf("make the record: %w", err)
 	}
 	return nil
@@ -91,14 +91,14 @@ func Replaceable(parent *os.Root, name string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a folder but a link or a file, and the record of calls is written there: move it, or choose another folder for the outputs", dir)
 	}
-	if _, err := parent.Lstat(path.Join(name, callsName)); err == nil {
+	if _, err := parent.Lstat(path.Join(name, CallsName)); err == nil {
 		return nil
 	}
-	for _, part := range []string{bodiesName, servicesName} {
+	for _, part := range []string{bodiesName, ServicesName} {
 		found, err := fs.ReadDir(parent.FS(), path.Join(name, part))
 		if err == nil && len(found) > 0 {
 			return fmt.Errorf("%s is there, and the folder has no %s, so it is not a record that could be replaced: move it, or choose another folder for the outputs",
-				filepath.Join(dir, part), callsName)
+				filepath.Join(dir, part), CallsName)
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func (w *Writer) Service(name string, face sdk.Interface) error {
 	if err != nil {
 		return err
 	}
-	return plainfile.Write(w.root, path.Join(servicesName, name+".json"), append(data, '\n'), 0o644)
+	return plainfile.Write(w.root, path.Join(ServicesName, name+".json"), append(data, '\n'), 0o644)
 }
 
 // add appends a call, in one write.

@@ -59,7 +59,7 @@ func TestLinksInsideARecord(t *testing.T) {
 	parent := rootOf(t, filepath.Dir(users))
 	dir := filepath.Join(parent.Name(), Name)
 	err := errors.Join(os.WriteFile(key, []byte("private"), 0o600), os.MkdirAll(dir, 0o755),
-		os.Link(key, filepath.Join(dir, callsName)), os.Symlink(users, filepath.Join(dir, bodiesName)), os.Symlink("..", filepath.Join(dir, servicesName)))
+		os.Link(key, filepath.Join(dir, CallsName)), os.Symlink(users, filepath.Join(dir, bodiesName)), os.Symlink("..", filepath.Join(dir, ServicesName)))
 	if err != nil {
 		t.Fatal(err)
 	}

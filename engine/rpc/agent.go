@@ -57,8 +57,8 @@ func (p AgentParams) parse(base string) (*experiment.Experiment, error) {
 	return experiment.Parse(text, filepath.Join(base, "agent"), experiment.LoadOptions{})
 }
 
-// resolved is the agent for the folder of the run: without the variables of its MCP servers, which
-// may have tokens of sandboxes.
+// resolved is the agent for the folder of the run: without the variables and headers of its MCP
+// servers, which may have tokens.
 func (p AgentParams) resolved(exp *experiment.Experiment) (json.RawMessage, error) {
 	config, err := exp.Config()
 	if err != nil {
@@ -74,6 +74,7 @@ func (p AgentParams) resolved(exp *experiment.Experiment) (json.RawMessage, erro
 	for _, s := range servers {
 		if entry, ok := s.(map[string]any); ok {
 			delete(entry, "env")
+			delete(entry, "headers")
 		}
 	}
 	return json.Marshal(map[string]any{"name": cmp.Or(p.Name, "agent"), "agent": all.Agent, "dir": p.Dir})

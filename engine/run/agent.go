@@ -54,6 +54,9 @@ type agentSetup struct {
 	relays    []*relay
 	reached   bool       // the runtime, by insideSocket
 	seen      *sightings // nil = no model is hidden
+	commands  *commands  // that it starts in a sandbox; nil = it cannot
+	way       string     // to the runtime, of an agent that is not confined; empty = the runtime's own endpoint
+	bridges   []func()   // each ends a way to an MCP server
 	begun     bool       // its log is that of this run
 
 	secrets   map[string]string // that it gets as variables
@@ -114,21 +117,25 @@ func (a *agentSetup) reach(e *engine.Engine, sandbox string, services []served) 
 // reachRuntime makes the runtime reachable. The token opens the way; what it carries
 // brings its own.
 func (a *agentSetup) reachRuntime(e *engine.Engine, sandbox, endpoint, token string) error {
-	if !a.confined() || a.reached {
+	if a.reached || !a.confined() && a.commands == nil {
 		return nil
 	}
 	a.reached = true
 	socket, direct := strings.CutPrefix(endpoint, "unix:")
-	if !direct || a.seen != nil {
+	if !direct || a.seen != nil || a.commands != nil {
 		dir, err := e.RunDirs().Relay(sandbox)
 		if err != nil {
 			return err
 		}
-		way, err := newRelay(dir, endpoint, token, a.seen.watch(fromSandbox))
+		way, err := newRelay(dir, endpoint, token, a.seen.watch(fromSandbox), a.commands.watch())
 		if err != nil {
 			return fmt.Errorf("make the agent's way to its sandbox: %w", err)
 		}
 		a.relays, socket = append(a.relays, way), way.socket
+	}
+	if !a.confined() {
+		a.way = "unix:" + socket
+		return nil
 	}
 	a.mounts = append(a.mounts, sdk.Mount{Source: socket, Target: insideSocket, Writable: true})
 	return nil
@@ -139,7 +146,7 @@ func (a *agentSetup) endpoint(outside string) string {
 	if a.confined() {
 		return "unix:" + insideSocket
 	}
-	return outside
+	return cmp.Or(a.way, outside)
 }
 
 func (a *agentSetup) seerPath(outside string) string {
@@ -152,6 +159,9 @@ func (a *agentSetup) seerPath(outside string) string {
 
 func (a *agentSetup) close(r *runner) {
 	a.profiled.close(r)
+	for _, end := range a.bridges {
+		end()
+	}
 	for _, way := range a.relays {
 		way.close()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/record"
 	workspaces "github.com/seer-engine/seer/engine/workspace"
 )
 
@@ -94,10 +95,10 @@ func (r agentRun) run(ctx context.Context) (err error) {
 	if r.log != nil {
 		r.origin.given(ctx, r.given.Sandboxes)
 	}
-	if err := r.skills(); err != nil {
+	if err := errors.Join(r.watchNames(r.given.Sandboxes...), r.watchCalls(ctx), r.skills()); err != nil {
 		return err
 	}
-	w, err := r.openWays(r.given.Sandboxes)
+	w, err := r.openWays(ctx, r.given.Sandboxes)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,50 @@ func (r agentRun) run(ctx context.Context) (err error) {
 	if err := w.fill(ctx, r.given); err != nil {
 		return err
 	}
+	if err := r.searchView(ctx); err != nil {
+		return err
+	}
 	return r.start(ctx)
+}
+
+// watchCalls finds what the sandboxes serve, and begins to record the calls where the run is kept.
+// A sandbox that cannot be asked keeps no agent from working elsewhere.
+func (r agentRun) watchCalls(ctx context.Context) error {
+	in := map[string]string{} // service → sandbox
+	for _, s := range r.given.Sandboxes {
+		info, err := s.Info(ctx)
+		if err != nil {
+			r.warn("the calls of functions in %s are not recorded: %v", s.ID(), err)
+			continue
+		}
+		for _, x := range info.Services {
+			v, err := s.Service(ctx, x.Name)
+			if err == nil {
+				r.services = append(r.services, v)
+				err = r.recordCalls(s, v)
+			}
+			if other, both := in[x.Name]; both {
+				r.warn("%s and %s both serve %s: the record has the calls of both, and the description of the second", other, s.ID(), x.Name)
+			}
+			if in[x.Name] = s.ID(); err != nil {
+				r.warn("the calls of %s in %s are not recorded: %v", x.Name, s.ID(), err)
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// recordCalls records the calls of a service from now on.
+func (r agentRun) recordCalls(s *engine.Sandbox, v *engine.Service) (err error) {
+	if r.folder == nil {
+		return nil
+	}
+	if r.recording == nil {
+		if r.recording, err = startRecording(r.results.root, r.warn); err != nil {
+			return err
+		}
+	}
+	return r.recording.service(s, v, true)
 }
 
 // resolve finds everything that needs no folder.
@@ -179,7 +223,7 @@ func (r agentRun) start(ctx context.Context) (err error) {
 	}
 	out := &lines{send: func(line string) { r.report.Send(event.Output{Stage: event.StageAgent, Line: line}) }}
 	failures := &lines{send: func(line string) { r.report.Send(event.AgentErrorOutput{Line: line}) }}
-	r.opts.Stdout, r.opts.Stderr = out, failures
+	r.opts.Stdout, r.opts.Stderr, a.begun = out, failures, true
 	r.report.Send(a.started(r.exp.Agent))
 	r.result.ExitCode, err = a.main(ctx, r.runner, printed, io.Discard)
 	out.flush()
@@ -195,6 +239,10 @@ func (r agentRun) start(ctx context.Context) (err error) {
 func (r agentRun) closeSpace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
+	r.reportNames(context.WithoutCancel(ctx))
+	if r.recording != nil {
+		r.result.Calls, r.result.Record = r.recording.finish(ctx), r.results.path(record.Name)
+	}
 	err := errors.Join(r.space.closeToOthers(), r.space.refuseObeyed(ctx))
 	if len(r.temporary) > 0 {
 		r.space.remove(r.temporary)
@@ -211,7 +259,7 @@ func (r agentRun) closeSpace(ctx context.Context) error {
 func (r agentRun) nameResults() (err error) {
 	info, err := r.space.root.Lstat(outputsName)
 	if err != nil || !info.IsDir() {
-		r.artifact(agentLog, "log")
+		keepOwn(r.runner)
 		return nil //nolint:nilerr // it has made nothing
 	}
 	if r.results.files, err = os.OpenRoot(r.exp.Outputs); err == nil {

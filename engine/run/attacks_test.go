@@ -14,7 +14,6 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
-	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/run"
 	"github.com/seer-engine/seer/internal/attack"
 	"github.com/seer-engine/seer/internal/testkit"
@@ -87,7 +86,7 @@ func replayed(t *testing.T, e *engine.Engine, outputs, file string, o run.Option
 		t.Fatal(err)
 	}
 	exp.Outputs = filepath.Join(outputs, "replay")
-	folder, err := record.Open(filepath.Join(outputs, record.Name))
+	folder, err := run.Recorded(outputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,6 +201,79 @@ func TestReplayOfChangedValue(t *testing.T) {
 	}
 	if out, err := replayed(t, e, own.Outputs, "", run.Options{}, true); !strings.Contains(fmt.Sprint(err), "changed since it was recorded") || strings.Contains(out, "666\n") {
 		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// A run of an earlier version is known by its run.json, with or without a log.
+func TestReplayOfOlderRun(t *testing.T) {
+	e, own := ranOnce(t)
+	log := filepath.Join(own.Outputs, "events.jsonl")
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remember := func() {
+		data, err := os.ReadFile(filepath.Join(own.Outputs, "run.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		if err := e.Replays().RememberRecord(hex.EncodeToString(sum[:]), own.Outputs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, older := range []func() error{
+		func() error {
+			return os.WriteFile(log, bytes.ReplaceAll(text, []byte(`"kind":"service"`), []byte(`"kind":"other"`)), 0o600)
+		},
+		func() error { return os.Remove(log) },
+	} {
+		if err := older(); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := replayed(t, e, own.Outputs, "", run.Options{}, true); engine.KindOf(err) != engine.KindUntrusted {
+			t.Errorf("not known yet: %q, %v", out, err)
+		}
+	}
+	remember()
+	if out, err := replayed(t, e, own.Outputs, "", run.Options{}, true); err != nil || out != "8\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if err := os.WriteFile(log, bytes.ReplaceAll(text, []byte(`"kind":"service"`), []byte(`"kind":"other"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := replayed(t, e, own.Outputs, "", run.Options{}, true); err != nil || out != "8\n" {
+		t.Errorf("with a log: %q, %v", out, err)
+	}
+}
+
+// The log says which experiment a run was made from, and what its record was; run.json does not count.
+func TestReplayReadsTheLog(t *testing.T) {
+	e, own := ranOnce(t)
+	if err := os.Remove(filepath.Join(own.Outputs, "run.json")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := replayed(t, e, own.Outputs, "", run.Options{}, true); err != nil || out != "8\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	service := filepath.Join(own.Outputs, "record/services/tools.json")
+	face, err := os.ReadFile(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const evil = `{"seq":1,"time":"2026-11-28T05:30:41Z","run":"run-1","source":"engine","type":"run.started","data":{"experiment":"t","file":"/evil.yaml"}}` + "\n"
+	for _, change := range []struct{ name, text, want string }{
+		{"record/services/tools.json", "{}", "was changed since the run"},
+		{"record/services/other.json", "{}", "was changed since the run"},
+		{"record/calls.jsonl", "", "was changed since the run"},
+		{"events.jsonl", evil, "no run of yours"},
+	} {
+		testkit.WriteFiles(t, own.Outputs, map[string]string{change.name: change.text})
+		if _, err := run.ExperimentOf(e, own.Outputs); engine.KindOf(err) != engine.KindUntrusted || !strings.Contains(err.Error(), change.want) {
+			t.Errorf("%s: %v", change.name, err)
+		}
+		testkit.WriteFiles(t, own.Outputs, map[string]string{"record/services/tools.json": string(face)})
+		_ = os.Remove(filepath.Join(own.Outputs, "record/services/other.json"))
 	}
 }
 

@@ -24,7 +24,13 @@ const interrupting = 5 * time.Second
 // use at the same time.
 type traces struct {
 	tokens []ownToken
-	cells  []*cells
+	begun  []begun
+}
+
+// begun is what an agent has begun through its ways to one sandbox, and that is not over with it.
+type begun interface {
+	what() string
+	interrupt(ctx context.Context) error
 }
 
 // ownToken is a token of a service that nobody but the agent of this run has.
@@ -36,7 +42,7 @@ type ownToken struct {
 // interrupt ends the calls and cells of an agent that did not end by itself. No connection of its
 // is open any more.
 func (r *runner) interrupt(ctx context.Context) {
-	if len(r.traces.tokens)+len(r.traces.cells) == 0 {
+	if len(r.traces.tokens)+len(r.traces.begun) == 0 {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -47,9 +53,9 @@ func (r *runner) interrupt(ctx context.Context) {
 			r.warn("calls of the agent to %s may go on in the sandbox: %v", t.service.Name(), because(ctx, err))
 		}
 	}
-	for _, c := range r.traces.cells {
-		if err := c.interrupt(ctx); err != nil {
-			r.warn("cells of the agent may go on in the sandbox: %v", because(ctx, err))
+	for _, b := range r.traces.begun {
+		if err := b.interrupt(ctx); err != nil {
+			r.warn("%s of the agent may go on in the sandbox: %v", b.what(), because(ctx, err))
 		}
 	}
 }
@@ -108,37 +114,53 @@ type cells struct {
 // watch says where a copy of what Jupyter answers to the agent goes.
 func (t *traces) watch(s *engine.Sandbox) func() io.WriteCloser {
 	c := &cells{sandbox: s, begun: map[string][]string{}}
-	t.cells = append(t.cells, c)
+	t.begun = append(t.begun, c)
+	return watchAnswers(&c.reading, c.answer)
+}
+
+func (c *cells) what() string { return "cells" }
+
+// answer notes an answer to a request that runs something. No other answer has a field execution.
+func (c *cells) answer(resp *http.Response) {
+	var run notebook.Run
+	if resp.Header.Get(notebook.HeaderVersion) == "" && decoded(resp, &run) && run.Execution != nil {
+		c.mu.Lock()
+		c.begun[run.Execution.Session] = append(c.begun[run.Execution.Session], run.Execution.ID)
+		c.mu.Unlock()
+	}
+}
+
+// watchAnswers says where a copy of what is answered on a connection goes: each answer is noted.
+func watchAnswers(reading *sync.WaitGroup, note func(*http.Response)) func() io.WriteCloser {
 	return func() io.WriteCloser {
 		answers, w := io.Pipe()
-		c.reading.Go(func() {
-			c.read(answers)
+		reading.Go(func() {
+			readAnswers(answers, note)
 			_, _ = io.Copy(io.Discard, answers) // what passes is never held up
 		})
 		return w
 	}
 }
 
-// read notes what one connection answers to requests that run something. No other answer has a
-// field execution.
-func (c *cells) read(r io.Reader) {
+// readAnswers reads the answers on one connection, until it carries something else.
+func readAnswers(r io.Reader, note func(*http.Response)) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		resp, err := http.ReadResponse(in, nil)
 		if err != nil || resp.StatusCode == http.StatusSwitchingProtocols {
 			return
 		}
-		var run notebook.Run
-		if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && resp.Header.Get(notebook.HeaderVersion) == "" &&
-			json.NewDecoder(io.LimitReader(unpacked(resp), maxAnswer)).Decode(&run) == nil && run.Execution != nil {
-			c.mu.Lock()
-			c.begun[run.Execution.Session] = append(c.begun[run.Execution.Session], run.Execution.ID)
-			c.mu.Unlock()
-		}
+		note(resp)
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 			return
 		}
 	}
+}
+
+// decoded reads the JSON of an answer, and reports whether it is one.
+func decoded(resp *http.Response, to any) bool {
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") &&
+		json.NewDecoder(io.LimitReader(unpacked(resp), maxAnswer)).Decode(to) == nil
 }
 
 // maxAnswer is how long an answer may be that says what runs, in bytes. It has the cell, too.

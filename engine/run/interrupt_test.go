@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/run"
@@ -132,5 +133,64 @@ func TestInterrupt(t *testing.T) {
 	}
 	if warnings := all[event.AgentWarning](&seen); len(warnings) != 0 {
 		t.Errorf("%+v", warnings)
+	}
+}
+
+// startingAgent starts commands by its shell session, one of which does not end when it is asked.
+const startingAgent = `
+import http.client, json, os, socket, time
+key = json.load(open("session.json"))
+class Way(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(key["endpoint"][len("unix:"):])
+way = Way("sandbox")
+for shell in ["sleep 1000", "trap '' TERM; echo; while :; do sleep 0.1; done"]:
+    way.request("POST", "/v1/processes", json.dumps({"shell": shell, "background": True}), {"Authorization": "Bearer " + key["token"]})
+    p = json.load(way.getresponse())
+    print("started", p["id"], flush=True)
+print("ready", flush=True)
+time.sleep(1000)
+`
+
+// TestInterruptedCommands: an agent that is stopped leaves none of its commands in a sandbox of others.
+func TestInterruptedCommands(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{isolation.Bubblewrap, isolation.None} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			e, exp := setup(t, startingAgent, "sandbox: {execution_mode: cli, network: none}\n")
+			exp.Serve, exp.Workspace.Libraries, exp.Workspace.NoPreload = nil, nil, true
+			exp.Agent.Isolation, exp.Agent.Network, exp.File = kind, "open", "" // nobody has to confirm it
+			s, err := e.Up(t.Context(), exp, engine.UpOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = s.Terminate(context.Background()) }()
+			processes := s.Runtime().Processes()
+			others, err := processes.Start(t.Context(), protocol.ProcessSpec{Shell: "sleep 1000", Background: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			result, err := run.Run(ctx, e, exp, run.Options{In: s.ID(), Seer: "/bin/true", Stdout: onText{"ready", cancel}})
+			if engine.KindOf(err) != engine.KindCancelled {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			all, err := processes.List(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := os.ReadFile(filepath.Join(result.Folder, "agent.log"))
+			if err != nil || strings.Count(string(said), "started") != 2 {
+				t.Fatalf("%v: %s", err, said)
+			}
+			for _, p := range all {
+				if own := strings.Contains(string(said), "started "+p.ID+"\n"); own == (p.State == protocol.ProcessRunning) && (own || p.ID == others.ID) {
+					t.Errorf("the agent's %v: %+v", own, p)
+				}
+			}
+		})
 	}
 }

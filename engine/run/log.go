@@ -137,10 +137,20 @@ func described(root *os.Root, name string) (event.RunArtifact, error) {
 // maxArtifacts is how many results of an agent the log names.
 const maxArtifacts = 10_000
 
+// keepOwn names in the log what Seer has written of the agent: its output, and the record of calls.
+// Values have their digests in the calls.
+func keepOwn(r *runner) {
+	r.artifact(agentLog, "log")
+	r.artifact(path.Join(record.Name, record.CallsName), "calls")
+	services, _ := fs.Glob(r.results.root.FS(), path.Join(record.Name, record.ServicesName, "*.json"))
+	for _, name := range services {
+		r.artifact(name, "service")
+	}
+}
+
 // keepResults names the results and the record in the log.
 func (r *runner) keepResults() {
-	r.artifact(agentLog, "log")
-	r.artifact(path.Join(record.Name, "calls.jsonl"), "calls")
+	keepOwn(r)
 	prefix := runs.OutputsName
 	if r.exp.Outputs != "" {
 		prefix = filepath.ToSlash(r.results.files.Name())
@@ -194,7 +204,7 @@ func (r *runner) closeLog(failure error) error {
 	}
 	r.log.warnings.Wait()
 	r.report.Send(end)
-	err := r.folder.Close()
+	err := once(r.folder.Close(), remember(r))
 	if errors.Is(err, syscall.ENOSPC) {
 		return &engine.Error{Kind: engine.KindNoSpace, Err: err}
 	}

@@ -135,8 +135,16 @@ func profileServers(servers map[string]sdk.MCPServer) (all []profile.Server) {
 }
 
 // addServers adds the MCP servers of the experiment, and shows their programs to the agent.
-func (a *agentSetup) addServers(all *gathered) {
+func (a *agentSetup) addServers(r *runner, all *gathered) error {
 	for name, s := range a.servers {
+		if s.URL != "" {
+			server, err := a.bridge(r, name, s)
+			if err != nil {
+				return err
+			}
+			all.servers[name] = server
+			continue
+		}
 		a.show(s.Program)
 		for _, word := range absolute(s.Argv) {
 			if _, err := os.Stat(word); err == nil && a.confined() && !ofSystem(word) {
@@ -145,6 +153,7 @@ func (a *agentSetup) addServers(all *gathered) {
 		}
 		all.servers[name] = sdk.MCPServer{Command: s.Argv[0], Args: s.Argv[1:], Env: s.Env}
 	}
+	return nil
 }
 
 // ofSystem reports whether a confined agent sees a file with the system anyway. In gVisor nothing
@@ -303,6 +312,7 @@ func (p *profiled) converse(ctx context.Context, r *runner, run func(ctx context
 	talking.Go(func() {
 		defer fromAgent.Close()
 		p.outcome, wrong = driver.Run(ctx, p.setup.Profile.Driver, toAgent, fromAgent, task, func(u driver.Update) {
+			r.agent.seen.hears(u.Update)
 			r.report.Send(event.AgentUpdate{Update: u.Update, Native: u.Native})
 		})
 	})

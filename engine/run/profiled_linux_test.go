@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,7 +78,20 @@ func all[D event.Data](s *seen) (found []D) {
 // may have two turns. The run says of each the same.
 func TestLimitsAndServersOfEachProgram(t *testing.T) {
 	t.Parallel()
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	var bridged atomic.Int32
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/mcp":
+			if bridged.Add(1); r.Header.Get("X-Key") != "the key" {
+				t.Errorf("headers: %v", r.Header)
+			}
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}}`)
+		case "/refuses":
+			http.Error(w, "who are you", http.StatusUnauthorized)
+		default:
+			_, _ = io.WriteString(w, "{}")
+		}
+	}))
 	defer model.Close()
 	python := func(code string) map[string]any {
 		return map[string]any{"command": "python3", "args": []any{"-c", code}}
@@ -100,7 +114,10 @@ func TestLimitsAndServersOfEachProgram(t *testing.T) {
 				"works":  python(`print("ready\n{\"method\":\"hello\"}\n{\"id\":1,\"result\":{}}")`),
 				"dies":   python(`import sys; sys.exit("no module named docs")`),
 				"absent": {"command": "./nothing"},
+				"far":    {"url": model.URL + "/mcp", "headers": map[string]any{"X-Key": "the key"}},
+				"closed": {"url": model.URL + "/refuses"},
 			}
+			before := bridged.Load()
 			if c.provider == "gemini" { // it goes on after its turn
 				o = run.AgentAfter(o, func(d time.Duration, end func()) {
 					if d != 10*time.Second {
@@ -119,10 +136,14 @@ func TestLimitsAndServersOfEachProgram(t *testing.T) {
 			slices.SortFunc(failed, func(a, b event.AgentServerFailed) int { return strings.Compare(a.Server, b.Server) })
 			want := []event.AgentServerFailed{
 				{Server: "absent", Problem: "the command cannot be started: fork/exec ./nothing: no such file or directory"},
+				{Server: "closed", Problem: "it answered initialize with an error: the MCP server at " + model.URL + ": it answered 401 Unauthorized: who are you"},
 				{Server: "dies", Problem: "it ended with exit code 1 before it answered initialize; it printed: no module named docs"},
 			}
 			if !slices.Equal(failed, want) {
 				t.Errorf("servers: %+v", failed)
+			}
+			if n := bridged.Load() - before; n != 1 {
+				t.Errorf("the far server was asked %d times", n)
 			}
 		})
 	}

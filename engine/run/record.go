@@ -15,12 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/runs"
-	"github.com/seer-engine/seer/engine/trust"
 )
 
 // recordName is the file in the outputs that says what the run was.
@@ -49,7 +47,7 @@ type runRecord struct {
 	GPUUse *inventory.GPUUse `json:"gpu_use,omitempty"` // of the sandbox; only on this computer
 }
 
-// record writes run.json once there was a sandbox, and remembers that it did.
+// record writes run.json once there was a sandbox.
 func (r *runner) record(failure error) error {
 	if r.result.Sandbox == "" {
 		return nil
@@ -78,10 +76,7 @@ func (r *runner) record(failure error) error {
 		return err
 	}
 	data = append(data, '\n')
-	if err := r.results.write(recordName, data); err != nil {
-		return err
-	}
-	return r.engine.Replays().RememberRecord(hash(data), r.results.path(recordName))
+	return r.results.write(recordName, data)
 }
 
 // callsDigest covers the calls and the services of a record, in whatever folder it is. The
@@ -125,61 +120,26 @@ func globQuoted(dir string) string {
 	return string(out)
 }
 
-// ErrNoFile says that a run.json file names no experiment.
-var ErrNoFile = errors.New("it does not name the experiment of the run")
-
-// ExperimentOf is the experiment file that the run with this folder was made from, as
-// its run.json says. Only what a run of this user on this computer has written is
-// believed: a stranger's could name any file, as the program to run. Otherwise the error
-// is of [engine.KindUntrusted].
-func ExperimentOf(e *engine.Engine, folder string) (string, error) {
-	return experimentOf(e, folder, false)
+// remember has [ExperimentOf] believe the log of this run, which is closed.
+func remember(r *runner) error {
+	path := filepath.Join(r.result.Folder, runs.EventsName)
+	digest, err := fileDigest(path)
+	if err != nil {
+		return fmt.Errorf("compute the digest of the log: %w", err)
+	}
+	return r.engine.Replays().RememberRecord(digest, path)
 }
 
-func experimentOf(e *engine.Engine, folder string, unguarded bool) (string, error) {
-	path := filepath.Join(folder, recordName)
-	data, err := readRecord(path)
-	var ran runRecord
-	if err == nil {
-		err = json.Unmarshal(data, &ran)
-	}
-	if err != nil || ran.File == "" {
-		return "", fmt.Errorf("%s: %w", path, ErrNoFile)
-	}
-	if unguarded {
-		return ran.File, nil
-	}
-	own, err := e.Replays().OwnRecord(hash(data))
+func fileDigest(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would never end
 	if err != nil {
 		return "", err
 	}
-	if !own {
-		return "", strange(ran.File, "no run of yours on this computer has written "+path)
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, &fs.PathError{Op: "read", Path: path, Err: plainfile.ErrOther})
 	}
-	calls, err := callsDigest(filepath.Join(folder, record.Name))
-	if err != nil || calls != ran.Calls {
-		return "", strange(ran.File, "the record of calls beside "+path+" was changed since the run")
-	}
-	return ran.File, nil
-}
-
-func strange(file, why string) error {
-	effects := trust.Of(trust.Facts{Subject: file, Unconfined: []trust.Program{{Name: "the experiment that the record names", Command: file}}})
-	return &engine.Error{Kind: engine.KindUntrusted, Err: &trust.Error{
-		Effects: effects,
-		Reason:  fmt.Sprintf("the experiment %.200q is not taken from the record: %s", file, why),
-		Advice:  "read the experiment, then name its file yourself",
-	}}
-}
-
-// readRecord reads a small regular file, not a link or a pipe.
-func readRecord(path string) ([]byte, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxRecord {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a small regular file")}
-	}
-	return os.ReadFile(path)
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }

@@ -32,12 +32,12 @@ type relay struct {
 
 // newRelay leads to a runtime; the token opens the way. The
 // folder is the relay's own.
-func newRelay(dir, endpoint, token string, watch func() io.WriteCloser) (*relay, error) {
+func newRelay(dir, endpoint, token string, watch ...func() io.WriteCloser) (*relay, error) {
 	client, err := client.New(endpoint, token)
 	if err != nil {
 		return nil, err
 	}
-	return listenRelay(dir, client.Dial, client.Close, watch)
+	return listenRelay(dir, client.Dial, client.Close, watch...)
 }
 
 // listenRelay leads to whatever dial does. When it fails, done has been called.

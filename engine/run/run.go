@@ -163,6 +163,7 @@ type runner struct {
 	space     *workspace
 	results   *results
 	docs      string   // of the libraries, for the prompt
+	prompt    string   // of the agent
 	temporary []string // files of the workspace that mean nothing without the sandbox
 	agent     agentSetup
 	traces    traces
@@ -217,7 +218,7 @@ func (r *runner) run(ctx context.Context) error {
 	if err := r.origin.of(ctx, info); err != nil {
 		return err
 	}
-	if err := r.watchNames(); err != nil {
+	if err := r.watchNames(r.sandbox); err != nil {
 		return err
 	}
 	living, stop := r.sandbox.WithLifetime(ctx)
@@ -246,6 +247,9 @@ func (r *runner) work(ctx context.Context) error {
 		if err := r.serve(ctx, s); err != nil {
 			return err
 		}
+	}
+	if r.exp.Sandbox.ExecutionMode == experiment.ModeCLI {
+		r.agent.commands = r.traces.watchCommands(r.sandbox)
 	}
 	if err := r.fill(ctx); err != nil {
 		return err
@@ -306,7 +310,9 @@ func (r *runner) fill(ctx context.Context) error {
 		return err
 	}
 	all := gathered{prompt: r.exp.Agent.Text(), servers: map[string]sdk.MCPServer{}, env: r.agent.env}
-	r.agent.addServers(&all)
+	if err := r.agent.addServers(r, &all); err != nil {
+		return err
+	}
 	if err := r.session(ctx, &all); err != nil {
 		return err
 	}
@@ -388,8 +394,9 @@ func (r *runner) texts(ctx context.Context, prompt string, servers map[string]sd
 	return r.space.watch(ctx)
 }
 
-// keepPrompt writes the prompt of the agent into the folder of the run.
+// keepPrompt notes the prompt of the agent, and writes it into the folder of the run.
 func (r *runner) keepPrompt(prompt string) error {
+	r.prompt = prompt
 	if r.folder == nil {
 		return nil
 	}

@@ -1,11 +1,15 @@
 package run
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"path/filepath"
 
+	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/agent/driver"
 	"github.com/seer-engine/seer/engine/agent/inside"
+	"github.com/seer-engine/seer/engine/agent/mcpbridge"
 	"github.com/seer-engine/seer/engine/agent/profile"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/sdk"
@@ -39,6 +43,26 @@ func (p *profiled) watch(a *agentSetup, r *runner, servers []profile.Server) ([]
 		}
 	})
 	return watched, nil
+}
+
+// bridge opens the agent's way to an MCP server with an address, and returns the program that it
+// starts in the server's place.
+func (a *agentSetup) bridge(r *runner, name string, s agent.Server) (sdk.MCPServer, error) {
+	l, socket, err := a.socket(r, fmt.Sprintf("/run/seer/mcp-%d.sock", len(a.bridges)))
+	if err != nil {
+		return sdk.MCPServer{}, fmt.Errorf("make the agent's way to the MCP server %s: %w", name, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		mcpbridge.Serve(ctx, l, mcpbridge.Server{URL: s.URL, Headers: s.Headers})
+	}()
+	a.bridges = append(a.bridges, func() {
+		cancel()
+		<-done
+	})
+	return sdk.MCPServer{Command: a.seerPath(r.opts.Seer), Args: inside.JoinArgs(socket)}, nil
 }
 
 // missServers reports the servers that the agent's program has not even started, if its turn has

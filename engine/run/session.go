@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,6 +58,11 @@ func (r *runner) servable() error {
 	}
 	if a := r.exp.Agent; r.opts.Seer == "" && a.Profiled() && a.Network != "open" {
 		return &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("the agent %s needs the seer program, by which it reaches its language model; say where it is", a.Provider)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.exp.Agent.Servers)) {
+		if r.opts.Seer == "" && r.exp.Agent.Servers[name]["url"] != nil {
+			return &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("the MCP server %s has an address and needs the seer program, by which the agent reaches it; say where it is", name)}
+		}
 	}
 	return nil
 }

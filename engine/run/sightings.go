@@ -26,6 +26,7 @@ const (
 	fromSandbox  = "the sandbox's answers to the agent"
 	fromNotebook = "the notebook's answers to the agent"
 	fromSaved    = "the saved notebook"
+	fromAgent    = "the agent's messages"
 )
 
 // sightings are the names of hidden models that a run has shown. Nothing is replaced in
@@ -33,18 +34,25 @@ const (
 type sightings struct {
 	names namesearch.Names
 
-	reading sync.WaitGroup // of what was passed on
+	said    *namesearch.Counter // what the agent says, piece by piece
+	reading sync.WaitGroup      // of what was passed on
 	mu      sync.Mutex
 	times   map[string]int // by place
 }
 
-// watchNames begins to look for the names that the sandbox's agent is not to know.
-func (r *runner) watchNames() error {
-	names, err := r.sandbox.HiddenNames()
-	if err != nil || names.Empty() {
-		return err
+// watchNames begins to look for the names that the agent of the sandboxes is not to know.
+func (r *runner) watchNames(sandboxes ...*engine.Sandbox) error {
+	var all []namesearch.Names
+	for _, s := range sandboxes {
+		names, err := s.HiddenNames()
+		if err != nil {
+			return err
+		}
+		all = append(all, names)
 	}
-	r.agent.seen = &sightings{names: names, times: map[string]int{}}
+	if names := namesearch.Join(all...); !names.Empty() {
+		r.agent.seen = &sightings{names: names, said: names.NewCounter(), times: map[string]int{}}
+	}
 	return nil
 }
 
@@ -57,6 +65,7 @@ func (r *runner) searchView(ctx context.Context) error {
 		"its command": strings.Join(r.agent.argv(r.exp), "\n"), "its variables": namesearch.Variables(r.agent.variables(r.exp)),
 		// The list of mounts shows it.
 		"the path of its folder": r.exp.Workspace.Dir + "\n" + trust.Real(r.exp.Workspace.Dir),
+		"its prompt":             r.prompt,
 	}}
 	for _, s := range r.services {
 		text, err := json.Marshal(s.Interface())
@@ -65,7 +74,7 @@ func (r *runner) searchView(ctx context.Context) error {
 		}
 		view.Texts["the description of "+s.Name()] = string(text)
 	}
-	unsearched, err := r.sandbox.SearchView(ctx, view)
+	unsearched, err := view.Search(ctx, r.agent.seen.names)
 	if err != nil {
 		return err
 	}
@@ -109,12 +118,30 @@ func (s *sightings) watch(place string) func() io.WriteCloser {
 	}
 }
 
-// left looks through what a run has left: the agent's output and its results.
-func (s *sightings) left(ctx context.Context, results, space *os.Root) (unsearched []string) {
+// hears looks at a message of the agent, which may be a piece of one: the output of its program has
+// each piece in a line of its own.
+func (s *sightings) hears(update map[string]any) {
+	if s == nil {
+		return
+	}
+	content, _ := update["content"].(map[string]any)
+	text, ok := content["text"].(string)
+	if kind := update["sessionUpdate"]; kind != "agent_message_chunk" && kind != "agent_thought_chunk" || !ok {
+		text = apart
+	}
+	_, _ = io.WriteString(s.said, text)
+}
+
+// left looks through what a run has left: the agent's output, if the run keeps it, and its results.
+func (s *sightings) left(ctx context.Context, results *results, space *os.Root) (unsearched []string) {
 	ctx, cancel := context.WithTimeout(ctx, sightingsTimeout)
 	defer cancel()
-	for _, folder := range []struct{ in, below string }{{results.Name(), agentLog}, {space.Name(), outputsName}} {
-		found, not := s.names.Sightings(ctx, folder.in, folder.below)
+	places := [][2]string{{space.Name(), outputsName}}
+	if results != nil {
+		places = append(places, [2]string{results.root.Name(), agentLog})
+	}
+	for _, p := range places {
+		found, not := s.names.Sightings(ctx, p[0], p[1])
 		for _, f := range found {
 			s.add(namesearch.Place(f.Path, f.Form), f.Times)
 		}
@@ -157,7 +184,8 @@ func (r *runner) reportNames(ctx context.Context) {
 		return
 	}
 	s.reading.Wait()
-	unsearched := s.left(ctx, r.results.root, r.space.root)
+	s.add(fromAgent, s.said.Count())
+	unsearched := s.left(ctx, r.results, r.space.root)
 	for _, what := range unsearched {
 		r.report.Send(event.HiddenUnsearched{In: what})
 	}
@@ -173,10 +201,6 @@ func (r *runner) reportNames(ctx context.Context) {
 	var texts []string
 	for _, h := range r.result.HiddenNames {
 		texts = append(texts, h.String())
-	}
-	const most = 10 // places
-	if more := len(texts) - most; more > 0 {
-		texts = append(texts[:most], fmt.Sprintf("%d more places, which %s lists", more, recordName))
 	}
 	r.report.Send(event.HiddenNamesSeen{Places: texts})
 }

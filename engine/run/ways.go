@@ -33,18 +33,22 @@ type ways struct {
 	runner    *runner
 	dir       string // private, with a short path
 	endpoints map[string]*engine.Sandbox
-	inside    map[string]string // endpoint or jupyter_url → what the agent uses in its place
+	shells    map[string]*commands // by endpoint, of sandboxes in which the agent can have a shell
+	inside    map[string]string    // endpoint or jupyter_url → what the agent uses in its place
 	copies    int
 }
 
-func (r *runner) openWays(sandboxes []*engine.Sandbox) (*ways, error) {
+func (r *runner) openWays(ctx context.Context, sandboxes []*engine.Sandbox) (*ways, error) {
 	dir, err := r.engine.RunDirs().Replay()
 	if err != nil {
 		return nil, err
 	}
-	w := &ways{runner: r, dir: dir, endpoints: map[string]*engine.Sandbox{}, inside: map[string]string{}}
+	w := &ways{runner: r, dir: dir, endpoints: map[string]*engine.Sandbox{}, shells: map[string]*commands{}, inside: map[string]string{}}
 	for _, s := range sandboxes {
 		w.endpoints[s.Runtime().Endpoint()] = s
+		if info, err := s.Info(ctx); err == nil && info.ExecutionMode == experiment.ModeCLI {
+			w.shells[s.Runtime().Endpoint()] = r.traces.watchCommands(s)
+		}
 	}
 	return w, nil
 }
@@ -77,7 +81,10 @@ func (w *ways) fill(ctx context.Context, o AgentOptions) error {
 			a.env[name] = w.changed(value)
 		}
 	}
-	servers := w.servers()
+	servers, err := w.servers()
+	if err != nil {
+		return err
+	}
 	cite(servers, a.isSeer(r.opts.Seer))
 	prompt := o.Agent.Text()
 	return errors.Join(
@@ -87,9 +94,17 @@ func (w *ways) fill(ctx context.Context, o AgentOptions) error {
 }
 
 // servers are the MCP servers as the agent sees them.
-func (w *ways) servers() map[string]sdk.MCPServer {
+func (w *ways) servers() (map[string]sdk.MCPServer, error) {
 	servers := map[string]sdk.MCPServer{}
 	for name, s := range w.runner.agent.servers {
+		if s.URL != "" {
+			made, err := w.runner.agent.bridge(w.runner, name, s)
+			if err != nil {
+				return nil, err
+			}
+			servers[name] = made
+			continue
+		}
 		w.runner.agent.show(s.Program)
 		made := sdk.MCPServer{Command: s.Argv[0], Env: map[string]string{}}
 		for _, word := range s.Argv[1:] {
@@ -100,7 +115,7 @@ func (w *ways) servers() map[string]sdk.MCPServer {
 		}
 		servers[name] = made
 	}
-	return servers
+	return servers, nil
 }
 
 // give writes a file that the agent reads.
@@ -131,7 +146,7 @@ func (w *ways) reachNotebooks(ctx context.Context, o AgentOptions) error {
 		if env.JupyterURL == "" || !slices.Contains(used, env.JupyterURL) {
 			continue
 		}
-		way, err := w.open(s.JupyterDialer(env.JupyterPort), w.runner.traces.watch(s))
+		way, err := w.open(s.JupyterDialer(env.JupyterPort), w.runner.agent.seen.watch(fromNotebook), w.runner.traces.watch(s))
 		if err != nil {
 			return fmt.Errorf("make the agent's way to Jupyter: %w", err)
 		}
@@ -213,10 +228,10 @@ func (w *ways) reach(endpoint string, s *engine.Sandbox) (string, error) {
 		return inside, nil
 	}
 	inside := endpoint
-	if socket, direct := strings.CutPrefix(endpoint, "unix:"); direct {
+	if socket, direct := strings.CutPrefix(endpoint, "unix:"); direct && w.runner.agent.seen == nil && w.shells[endpoint] == nil {
 		w.mount(socket, socket, true)
 	} else {
-		way, err := w.open(s.Runtime().Dial)
+		way, err := w.open(s.Runtime().Dial, w.runner.agent.seen.watch(fromSandbox), w.shells[endpoint].watch())
 		if err != nil {
 			return "", fmt.Errorf("make the agent's way to its sandbox: %w", err)
 		}

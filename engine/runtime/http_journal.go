@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/service"
 )
 
 // Headers of a piece of a journal.
@@ -19,6 +20,9 @@ const (
 	headerSegment = "X-Seer-Segment"
 	headerNext    = "X-Seer-Next" // a trailer: the segment is complete
 )
+
+// recording is how long a journal is kept whole for a recorder that does not ask again.
+const recording = 10 * time.Minute
 
 // getJournal sends a journal as it grows. A client that asks for a segment has those
 // before it.
@@ -34,6 +38,9 @@ func (h *serviceHandler) getJournal(w http.ResponseWriter, r *http.Request) erro
 	defer cancel()
 	if err := q.Err(); err != nil {
 		return err
+	}
+	if v != nil && q.Is("record") {
+		service.Record(v, recording)
 	}
 	if v != nil && segment > 1 {
 		v.Drained(int(segment) - 1)

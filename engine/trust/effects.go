@@ -24,6 +24,7 @@ type Facts struct {
 	Read       []string  // files and folders of this computer
 	Written    []string
 	Network    []string // programs that share this computer's network, loopback included
+	Hosts      []string // that the agent reaches through Seer, each with what for
 	HostPorts  []int    // of this computer's loopback, that the sandbox reaches
 	Nested     []string // confined programs that may make sandboxes of their own
 	Volumes    []string // of the account that pays for rented machines
@@ -120,6 +121,9 @@ func Of(f Facts) Effects {
 	}
 	for _, who := range f.Nested {
 		c.add(true, "", "use much more of the kernel (nested_sandbox): %s", who)
+	}
+	for _, host := range f.Hosts {
+		c.add(true, "", "connect the agent to %s", host)
 	}
 	for _, name := range f.Volumes {
 		c.add(true, "", "use the account's volume %s", name)

@@ -60,7 +60,7 @@ func (s Store) Run(e Effects) error { return s.add(ran, e.Hash, e.Subject, e.Out
 // OwnRecord reports whether [Store.Record] was given this digest.
 func (s Store) OwnRecord(digest string) (bool, error) { return s.has(records, digest) }
 
-// Record remembers the digest of a run.json file that a run of this user has written.
+// Record remembers the digest of the log that a run of this user has written.
 func (s Store) Record(digest, path string) error { return s.add(records, digest, path, nil) }
 
 var hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)

@@ -104,8 +104,11 @@ func TestReplay(t *testing.T) {
 	}
 
 	p.exits(4, []string{"replay", "nowhere"}, "not a record of calls")
-	if err := os.Remove(p.path("runs/latest/run.json")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"run.json", "events.jsonl"} { // only the log counts
+		p.ok("replay", "runs/latest", "-q", "--outputs", "before "+name)
+		if err := os.Remove(p.path("runs/latest/" + name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.exits(2, []string{"replay", "runs/latest"}, "name it: seer replay runs/latest FILE")
 }

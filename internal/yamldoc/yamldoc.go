@@ -139,7 +139,7 @@ func (d *Document) Fields(n *yaml.Node, what string, known []string) map[string]
 		case out[key.Value] != nil:
 			d.At(key.Line, "%s: the key %q is here twice; keep one", what, key.Value)
 		case known != nil && !slices.Contains(known, key.Value):
-			d.At(key.Line, "%s: unknown key %q; %s", what, key.Value, suggest(key.Value, known))
+			d.At(key.Line, "%s: unknown key %q; %s", what, key.Value, Suggest(key.Value, known))
 		default:
 			out[key.Value] = n.Content[i+1]
 		}
@@ -179,12 +179,16 @@ func (d *Document) List(n *yaml.Node, what string) []string {
 	return out
 }
 
-// suggest names the key that was probably meant, or all.
-func suggest(key string, known []string) string {
+// Suggest names the word that was probably meant, or all.
+func Suggest(key string, known []string) string {
+	nearest, distance := "", 3
 	for _, name := range known {
-		if spelling.Distance(key, name) <= 2 {
-			return fmt.Sprintf("did you mean %q?", name)
+		if d := spelling.Distance(key, name); d < distance {
+			nearest, distance = name, d
 		}
+	}
+	if nearest != "" {
+		return fmt.Sprintf("did you mean %q?", nearest)
 	}
 	return "known are " + strings.Join(known, ", ")
 }

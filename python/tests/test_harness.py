@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seer import ConfigError, Error
 from seer._engine import sessions
-from seer.environment import ScopedSandbox
+from seer.environment import ModelConfig, ScopedSandbox
 from seer.execution import create_cli_session, create_notebook_session
 from seer.harness import AgentError, run_agent
 from seer.workspace import Workspace
@@ -106,6 +106,30 @@ class TestAgent(Case):
                 scoped.terminate()
 
         asyncio.run(main())
+
+    def test_calls_and_hidden_names(self):
+        """The run has a record of the calls, and is searched for the names of hidden models."""
+        hidden = self.dir / "quagmire-9b"
+        hidden.mkdir()
+        (hidden / "config.json").write_text('{"model_type": "llama"}')
+        header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+        (hidden / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"four")
+        scoped = self.start(ScopedSandbox, models=[ModelConfig(str(hidden), hidden=True)], network="none")
+        library = scoped.serve(self.write("oracle.py", "@expose\ndef says(x: int) -> str:\n    return 'quag' + 'mire' * x\n"), name="oracle")
+        session = Session(library.path)
+        self.agent(library.path, """
+    import oracle
+    job = oracle.says.submit(1)
+    print(job.result(), "[call:%s]" % job.id)
+    """)
+        messages = asyncio.run(heard(task="Go.", session=session, provider="command", command=["python3", "agent.py"]))
+        [seen] = [m for m in messages if m.type == "end.hidden_names_seen"]
+        self.assertEqual(seen.data["places"], ["once in agent.log", "once in the sandbox's answers to the agent"])
+        folder = next(Path(m.data["folder"]) for m in messages if m.type == "run.started")
+        [call] = [json.loads(line) for line in (folder / "record" / "calls.jsonl").read_text().splitlines()]
+        self.assertIn("[call:%s]" % call["id"], said(messages)[0])
+        self.assertEqual(json.loads((folder / "record" / "bodies" / call["arguments"][:2] / call["arguments"]).read_text()), {"args": [], "kwargs": {"x": 1}})
+        self.assertEqual([m.data["calls"] for m in messages if m.type == "run.ended"], [1])
 
     def test_mcp_server_inside(self):
         """The agent starts the server of its configuration, which calls the function."""

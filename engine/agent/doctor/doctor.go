@@ -184,7 +184,9 @@ func (p *patient) find(ctx context.Context) (bool, error) {
 	var err error
 	p.profile, err = profile.Load(p.report.Provider, p.sources.Profiles...)
 	if err != nil {
-		p.add(Found, Failed, err.Error(), "correct the profile")
+		for _, text := range profile.Mistakes(err) {
+			p.add(Found, Failed, text, "correct the profile")
+		}
 		return false, nil
 	}
 	p.report.Title = p.profile.Title
@@ -225,11 +227,15 @@ func (p *patient) add(check string, state State, detail, remedy string) {
 func (p *patient) complete() {
 	var all []Finding
 	for _, check := range Checks() {
-		f := Finding{Check: check, State: Skipped}
-		if i := slices.IndexFunc(p.report.Findings, func(f Finding) bool { return f.Check == check }); i >= 0 {
-			f = p.report.Findings[i]
+		before := len(all)
+		for _, f := range p.report.Findings {
+			if f.Check == check {
+				all = append(all, f)
+			}
 		}
-		all = append(all, f)
+		if len(all) == before {
+			all = append(all, Finding{Check: check, State: Skipped})
+		}
 	}
 	p.report.Findings, p.report.State = all, OK
 	switch has := func(s State) bool { return slices.ContainsFunc(all, func(f Finding) bool { return f.State == s }) }; {

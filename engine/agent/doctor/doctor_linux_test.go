@@ -215,3 +215,22 @@ func TestKeysOfTheUserAreRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestWrongProfile: each mistake of a profile is a finding of its own, with its line.
+func TestWrongProfile(t *testing.T) {
+	e := setup(t, "", "progam: x\ndriver: acp\nenv:\n  A: '{{.Modle}}'\n")
+	reports, err := doctor.Check(t.Context(), e, doctor.Options{Providers: []string{"fake"}, Seer: seer(t)})
+	if err != nil || len(reports) != 1 || reports[0].State != doctor.Failed {
+		t.Fatalf("%+v, %v", reports, err)
+	}
+	var details []string
+	for _, f := range reports[0].Findings {
+		if f.State == doctor.Failed && f.Check == doctor.Found {
+			details = append(details, f.Detail[strings.Index(f.Detail, "fake.yaml"):])
+		}
+	}
+	want := []string{`fake.yaml:1: profile: unknown key "progam"; did you mean "program"?`, "fake.yaml:1: program: missing", `fake.yaml:4: env.A: unknown value ".Modle"; did you mean ".Model"?`}
+	if !slices.Equal(details, want) {
+		t.Errorf("%q", details)
+	}
+}

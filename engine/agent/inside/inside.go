@@ -56,6 +56,10 @@ type forward struct{ address, socket string }
 //
 //	--server NAME --report /path/to.sock [--] COMMAND ARGUMENT…
 //
+// or, without a command, joins the standard streams to a socket until either ends; see [JoinArgs]:
+//
+//	--join /path/to.sock
+//
 // The command has the standard streams and the environment of this program, which reads none of
 // them. It gets this program's SIGINT, SIGTERM and SIGHUP. Main returns the exit code of the
 // command, or 128 plus the number of the signal that has ended it. If Main itself fails, it prints
@@ -82,14 +86,20 @@ func Main(args []string) int {
 type job struct {
 	forwards       []forward
 	server, report string // name of the MCP server and socket of the reports; empty = no MCP server
+	join           string // socket; empty = there is a command
 	command        []string
 }
+
+// JoinArgs are the arguments of the seer program by which it joins its standard input and output to
+// a Unix socket.
+func JoinArgs(socket string) []string { return []string{Command, "--join", socket} }
 
 func parse(args []string) (j job, err error) {
 	flags := flag.NewFlagSet("inside", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&j.server, "server", "", "")
 	flags.StringVar(&j.report, "report", "", "")
+	flags.StringVar(&j.join, "join", "", "")
 	flags.Func("forward", "", func(text string) error {
 		address, socket, _ := strings.Cut(text, "=")
 		at, err := netip.ParseAddrPort(address)
@@ -102,7 +112,7 @@ func parse(args []string) (j job, err error) {
 	if err := flags.Parse(args); err != nil {
 		return j, fmt.Errorf("the arguments are wrong: %w", err)
 	}
-	if flags.NArg() == 0 {
+	if flags.NArg() == 0 && j.join == "" {
 		return j, errors.New("the arguments are wrong: there is no command behind them")
 	}
 	j.command = flags.Args()
@@ -115,7 +125,25 @@ type startError struct{ err error }
 func (e *startError) Error() string { return "the command cannot be started: " + e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
+// join carries the standard streams to and from a socket.
+func join(socket string) (int, error) {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return 0, fmt.Errorf("reach the server: %w", err)
+	}
+	defer conn.Close()
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin)
+		_ = conn.(*net.UnixConn).CloseWrite() // answers may still come
+	}()
+	_, err = io.Copy(os.Stdout, conn)
+	return 0, err
+}
+
 func (j job) run() (int, error) {
+	if j.join != "" {
+		return join(j.join)
+	}
 	if j.server != "" {
 		return runServer(j.server, j.report, j.command)
 	}

@@ -63,6 +63,19 @@ func Load(name string, dirs ...string) (*Profile, error) {
 	return Parse(name, name+ending, data)
 }
 
+// Mistakes are the texts of an error of [Load], each with its file and line; of any other error, it
+// is the only one.
+func Mistakes(err error) (texts []string) {
+	var all yamldoc.Errors
+	if !errors.As(err, &all) {
+		return []string{err.Error()}
+	}
+	for _, m := range all {
+		texts = append(texts, m.Error())
+	}
+	return texts
+}
+
 // invalid is an error with the code sdk.Invalid that keeps the mistakes.
 type invalid struct{ error }
 
@@ -165,7 +178,7 @@ func (r *reader) check(root *yaml.Node, f map[string]*yaml.Node, p *Profile) {
 func (r *reader) oneOf(n *yaml.Node, what string, known []string) string {
 	text := r.Text(n, what)
 	if n != nil && !slices.Contains(known, text) {
-		r.At(n.Line, "%s: %q is unknown; known are %s", what, text, strings.Join(known, ", "))
+		r.At(n.Line, "%s: %q is unknown; %s", what, text, yamldoc.Suggest(text, known))
 	}
 	return text
 }

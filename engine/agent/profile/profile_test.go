@@ -245,9 +245,12 @@ func TestMistakes(t *testing.T) {
 		"program: a\ndriver: clade\napi: x\nheader: cookie\n": {"f:2: driver: \"clade\" is unknown", "f:3: api:", "f:4: header:"},
 		"program: ./a\ndriver: acp\nminimum: new\nupstream: api.example\nkey: [A-B]\n": {
 			"f:1: program: \"./a\" is neither", "f:3: minimum:", "f:4: upstream:", "f:5: key:"},
-		"program: a\ndriver: acp\nprogramm: b\n":                                                  {"f:3: profile: unknown key \"programm\"; did you mean \"program\"?"},
-		"program: a\ndriver: acp\nargs: -x\n":                                                     {"f:3: args: not a list"},
-		"program: a\ndriver: acp\nargs:\n  - a\n  - '{{.Modle}}'\n":                               {"f:5: args: <.Modle>: can't evaluate field Modle"},
+		"program: a\ndriver: acp\nprogramm: b\n":                    {"f:3: profile: unknown key \"programm\"; did you mean \"program\"?"},
+		"program: a\ndriver: acp\nargs: -x\n":                       {"f:3: args: not a list"},
+		"program: a\ndriver: acp\nargs:\n  - a\n  - '{{.Modle}}'\n": {`f:5: args: unknown value ".Modle"; did you mean ".Model"?`},
+		"program: a\ndriver: acp\nargs: ['{{range .Servers}}{{.Nam}}{{end}}', '{{jsn .Model}}']\n": {
+			`f:3: args: unknown value ".Nam"; did you mean ".Name"?`, `f:3: args: unknown function "jsn"; did you mean "json"?`},
+		"program: a\ndriver: acq\n":                                                               {`f:2: driver: "acq" is unknown; did you mean "acp"?`},
 		"program: a\ndriver: acp\nargs: ['{{if .Model}}']\n":                                      {"f:3: args: unexpected EOF"},
 		"program: a\ndriver: acp\nfiles:\n  a.json: |\n    {\n      \"x\": {{.Token.X}}\n    }\n": {"f:6: files.a.json: <.Token.X>:"},
 		"program: a\ndriver: acp\nfiles:\n  ../a: x\n  /etc/b: x\n":                               {"f:4: files:", "f:5: files:"},

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
 
+	"github.com/seer-engine/seer/internal/yamldoc"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -126,7 +128,35 @@ func (t *tmpl) located(err error) error {
 	if errors.Is(err, errTooLong) {
 		text = errTooLong.Error()
 	}
-	return &mistake{file: t.file, line: line, text: t.what + ": " + text}
+	return &mistake{file: t.file, line: line, text: t.what + ": " + plain(text)}
+}
+
+var (
+	unknownFunction = regexp.MustCompile(`^function "([^"]*)" not defined$`)
+	unknownValue    = regexp.MustCompile(`^<.*>: can't evaluate field (\S+) in type profile\.(Data|Server)$`)
+)
+
+// plain is what a template says of an unknown name, with the one that was probably meant.
+func plain(text string) string {
+	if m := unknownFunction.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("unknown function %q; %s", m[1], yamldoc.Suggest(m[1], sortedKeys(functions)))
+	}
+	if m := unknownValue.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("unknown value %q; %s", "."+m[1], yamldoc.Suggest("."+m[1], valuesOf(m[2])))
+	}
+	return text
+}
+
+// valuesOf are the names that a template may use of a type.
+func valuesOf(name string) (names []string) {
+	of := reflect.TypeFor[Data]()
+	if name == reflect.TypeFor[Server]().Name() {
+		of = reflect.TypeFor[Server]()
+	}
+	for i := range of.NumField() {
+		names = append(names, "."+of.Field(i).Name)
+	}
+	return names
 }
 
 // mistake is the error of a wrong template.

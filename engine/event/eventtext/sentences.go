@@ -102,7 +102,7 @@ var sentences = map[string]string{
 	"agent.finished":       `the agent has finished with exit code {{.ExitCode}}`,
 	"agent.warning":        `{{.Message}}`,
 
-	"end.hidden_names_seen":   `the name of a hidden model was seen: {{list .Places}}`,
+	"end.hidden_names_seen":   `the name of a hidden model was seen: {{some .Places}}`,
 	"end.hidden_names_unseen": unfound,
 	"end.machine_ending":      `the start {{if .Cancelled}}was cancelled{{else}}failed{{end}}; ending the machine`,
 	"end.sandbox_kept":        `the sandbox {{.Sandbox}} is kept; end it when it is not needed any more`,

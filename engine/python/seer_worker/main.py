@@ -77,6 +77,8 @@ class Worker:
             wiring.dispatcher.stay()
         elif kind == "drained" and wiring is not None:
             wiring.journal.drained(int(message.get("segment") or 0))
+        elif kind == "record" and wiring is not None:
+            wiring.recording.prolong(float(message.get("seconds") or 0))
 
     def _stop(self) -> None:
         self._stopped = True

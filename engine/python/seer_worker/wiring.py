@@ -22,6 +22,7 @@ from .interface.reload import NotSafe, reload
 from .interface.scrub import Scrubber
 from .io_thread import IOThread
 from .journal.journal import Journal
+from .journal.recording import Recording
 from .policy.limits import Limits
 from .process.interrupts import Interrupts
 from .reactor import Reactor
@@ -35,7 +36,9 @@ class Wiring:
     def __init__(self, order: Dict[str, Any], interface: load.Interface, reactor: Reactor, page: UsagePage, interrupts: Interrupts,
                  io_thread: IOThread, scrubber: Scrubber, output: Output) -> None:
         """order is the runtime's load message."""
-        settings, record = order.get("limits") or {}, order.get("record") is True
+        settings = order.get("limits") or {}
+        self.recording = record = Recording(order.get("record") is True)
+        record.prolong(float(order.get("seconds") or 0))
         self._reactor, self._interrupts, self._scrubber, self._interface = reactor, interrupts, scrubber, interface
         self._io_thread = io_thread
         self.told: Callable[[Any, int], None] = lambda interface, generation: None

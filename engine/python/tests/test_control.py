@@ -5,10 +5,12 @@ import os
 import signal
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 from harness import Failed, Worker, eventually, frame, serve
 
+from seer_worker.journal.recording import Recording
 from seer_worker.journal.scan import scan
 from seer_worker.values import decode, encode, value_parts
 
@@ -187,6 +189,32 @@ class Record(Case):
         self.assertTrue(np.array_equal(decode(value_parts(records["queued"][1]), True)["args"][0], array))
         self.assertNotIn("missing", records["result"][0])
         self.assertTrue(np.array_equal(decode(value_parts(records["result"][1]), True), array))
+
+    def test_it_can_begin_later(self):
+        """And ends by itself, when nobody asks for the journal any more."""
+        worker = self.serve()
+        peer = worker.connect()
+
+        def queued():
+            peer.call("f", 1)
+            return sum(h["t"] == "queued" for h, _ in self.records(worker))
+
+        self.assertEqual(queued(), 0)
+        worker.tell({"t": "record", "seconds": 3600})
+        eventually(queued, "the arguments of a call to be recorded")
+
+    def test_it_ends_without_a_reader(self):
+        now = 100.0
+        with mock.patch("time.monotonic", lambda: now):
+            recording = Recording()
+            self.assertFalse(recording)
+            recording.prolong(10)
+            recording.prolong(5)
+            now += 9
+            self.assertTrue(recording)
+            now += 2
+            self.assertFalse(recording)
+        self.assertTrue(Recording(True))
 
     def test_calls_that_never_run_are_in_it(self):
         worker = self.serve(record=True, tokens=[{"id": "t-one", "functions": ["f"]}])

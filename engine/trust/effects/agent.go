@@ -2,9 +2,12 @@ package effects
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
 
+	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/agent/profile"
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -18,12 +21,15 @@ func (f Finder) agentKeys(facts *trust.Facts, exp *experiment.Experiment) error 
 	for _, server := range a.Servers {
 		facts.Read = append(facts.Read, serverFiles(server)...)
 	}
-	if len(a.Secrets) == 0 && !a.Profiled() {
+	if len(a.Secrets)+len(a.Servers) == 0 && !a.Profiled() {
 		return nil
 	}
 	sources, err := f.Agents(exp)
 	if err != nil {
 		return errdefs.Wrap(errdefs.KindConfig, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Servers)) {
+		remoteServer(facts, name, a.Servers[name], sources.Lookup)
 	}
 	for _, name := range a.Secrets {
 		_, from, _ := sources.Lookup(name)
@@ -41,6 +47,21 @@ func (f Finder) agentKeys(facts *trust.Facts, exp *experiment.Experiment) error 
 		facts.Secrets = append(facts.Secrets, trust.Secret{Name: name, From: from, To: u.Scheme + "://" + u.Host + ", which answers the agent" + limitOf(a)})
 	}
 	return nil
+}
+
+// remoteServer lists the host of an MCP server with an address, and the values that it gets.
+func remoteServer(facts *trust.Facts, name string, server map[string]any, lookup agent.Lookup) {
+	address, _ := server["url"].(string)
+	u, err := url.Parse(address)
+	if address == "" || err != nil {
+		return
+	}
+	host := u.Scheme + "://" + u.Host
+	facts.Hosts = append(facts.Hosts, fmt.Sprintf("%s, the MCP server %s", host, name))
+	for _, variable := range agent.HeaderVariables(server) {
+		_, from, _ := lookup(variable)
+		facts.Secrets = append(facts.Secrets, trust.Secret{Name: variable, From: from, To: host})
+	}
 }
 
 func limitOf(a *experiment.Agent) string {

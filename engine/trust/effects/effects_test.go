@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	sources "github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plan"
@@ -67,6 +68,26 @@ func TestOutsideOfTheFolder(t *testing.T) {
 		got := trust.Of(facts).Outside
 		if named := slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, trust.Real(elsewhere)) }); named != outside {
 			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
+
+// TestServersWithAnAddress: the host of an MCP server is an effect, and so is each value that it gets.
+func TestServersWithAnAddress(t *testing.T) {
+	t.Parallel()
+	exp := load(t, "name: test\nworkspace: {files: [agent.py]}\nagent: {command: [python3, agent.py], mcp_servers: {docs: {url: 'https://docs.example/mcp?a=b', headers: {Authorization: 'Bearer ${LAB_TOKEN}'}}}}\n")
+	f := finder(plugins{})
+	f.Agents = func(*experiment.Experiment) (sources.Sources, error) {
+		return sources.Sources{Lookup: func(string) (string, string, bool) { return "secret value", "environment", true }}, nil
+	}
+	all, err := f.Agent(t.Context(), exp, "bubblewrap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(all.Outside, "\n")
+	for _, want := range []string{"connect the agent to https://docs.example, the MCP server docs", "secret LAB_TOKEN from environment to https://docs.example"} {
+		if !strings.Contains(got, want) || strings.Contains(got, "secret value") {
+			t.Errorf("%q is not in:\n%s", want, got)
 		}
 	}
 }

@@ -86,8 +86,8 @@ func (g *Guard) ConfirmReplay(ctx context.Context, exp *experiment.Experiment, k
 	return g.Confirm(ctx, effects)
 }
 
-// OwnRecord reports whether a run of this user has written the run.json file of this
-// SHA-256, in hexadecimal digits.
+// OwnRecord reports whether a run of this user has written the log of this SHA-256, in
+// hexadecimal digits; of an earlier version, the run.json.
 func (g *Guard) OwnRecord(digest string) (bool, error) {
 	store, err := g.Store()
 	if err != nil {
@@ -97,7 +97,7 @@ func (g *Guard) OwnRecord(digest string) (bool, error) {
 	return own, errdefs.Wrap(errdefs.KindInternal, err)
 }
 
-// RememberRecord has [Guard.OwnRecord] know a run.json file.
+// RememberRecord has [Guard.OwnRecord] know a log.
 func (g *Guard) RememberRecord(digest, path string) error {
 	store, err := g.Store()
 	if err == nil {

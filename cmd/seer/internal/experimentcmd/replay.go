@@ -85,7 +85,7 @@ functions to a folder, as seer serve does, and answers until Ctrl-C.`,
 
 // openRecord finds the record in the folder of a run.
 func openRecord(dir string) (*record.Folder, error) {
-	f, err := record.Open(filepath.Join(dir, record.Name))
+	f, err := run.Recorded(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if itself, err := record.Open(dir); err == nil {
 			return itself, nil

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Optional
 
 from ..journal.journal import Body, Entry, Journal, JournalFull
+from ..journal.recording import Recording
 from ..policy.limits import Limits, Refused
 from ..transport.connection import Connection
 from ..transport.errors import call_error
@@ -24,7 +25,7 @@ class Dispatcher:
     """Belongs to whoever holds the service's lock."""
 
     def __init__(self, scheduler: Scheduler, journal: Journal, limits: Limits, table: Table, delivery: Delivery, most: int = 0,
-                 record: bool = False) -> None:
+                 record: "bool | Recording" = False) -> None:
         """most: so many calls may wait."""
         self._scheduler, self._journal, self._limits, self._table, self._delivery = scheduler, journal, limits, table, delivery
         self._most, self._record = most or _QUEUE, record

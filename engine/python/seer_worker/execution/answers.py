@@ -12,6 +12,7 @@ from ..calls.scheduler import Scheduler
 from ..handles.handles import Handles
 from ..interface.scrub import Scrubber
 from ..journal.journal import Journal
+from ..journal.recording import Recording
 from ..policy.limits import Limits
 from ..process.context import Scope
 from ..transport.arrival import Arrival
@@ -32,7 +33,7 @@ class Parts(NamedTuple):
     delivery: Delivery
     output: Output
     scrubber: Scrubber
-    record: bool
+    record: Recording
     stager: Stager
 
 

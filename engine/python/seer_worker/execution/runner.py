@@ -147,7 +147,7 @@ class Runner:
 
     def captures(self, call: Call) -> bool:
         """Whether anybody wants to know what it prints."""
-        return call.output or self._parts.record
+        return call.output or bool(self._parts.record)
 
     def capture(self, scope: Scope, calls: Sequence[Call]) -> None:
         """What is printed there is an event of all the calls."""

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from .entry import GONE, Again, Entry, Event, Place
 from .history import History
 from .predecessor import Predecessor, end_with
+from .recording import Recording
 from .segments import SEGMENT_SIZE, Body, Segments
 from .writer import UNDRAINED, JournalFull, Writer, to_json
 
@@ -19,7 +20,7 @@ __all__ = ["Again", "Body", "Entry", "Event", "Journal", "JournalFull"]
 class Journal:
     """Thread-safe. Every method is short, none waits for the disk. Names of calls must have been checked: they are ASCII."""
 
-    def __init__(self, folder: Optional[str], limits: Optional[Mapping[str, Any]] = None, record: bool = False, generation: int = 0,
+    def __init__(self, folder: Optional[str], limits: Optional[Mapping[str, Any]] = None, record: "bool | Recording" = False, generation: int = 0,
                  code_hash: str = "", models: Sequence[Mapping[str, Any]] = (),
                  use: Optional[Callable[[], Mapping[str, Any]]] = None, died: str = "",
                  datasets: Sequence[Mapping[str, Any]] = (), **sizes: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from .entry import Place
 from .history import History
+from .recording import Recording
 from .segments import Body, Segments, frame, parts_of
 
 LARGEST = 16 << 20  # a larger result is kept in memory only, but for a record
@@ -26,7 +27,7 @@ class JournalFull(Exception):
 class Writer:
     """Not thread-safe: the journal has the lock. store None = nothing is written, all is kept in memory."""
 
-    def __init__(self, store: Optional[Segments], history: History, about: Callable[[], Mapping[str, Any]], record: bool,
+    def __init__(self, store: Optional[Segments], history: History, about: Callable[[], Mapping[str, Any]], record: "bool | Recording",
                  undrained: int) -> None:
         """about gives what the first record of a segment says besides the calls."""
         self.store, self._history, self._about, self._record, self._undrained = store, history, about, record, undrained

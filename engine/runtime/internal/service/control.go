@@ -28,6 +28,7 @@ type controlLine struct {
 	Journal    string              `json:"journal,omitempty"`
 	Limits     protocol.Limits     `json:"limits,omitzero"`
 	Record     bool                `json:"record,omitempty"`
+	Seconds    float64             `json:"seconds,omitempty"` // for which it records, too
 	Tokens     []protocol.Token    `json:"tokens,omitempty"`
 	Price      float64             `json:"price,omitempty"`
 	Died       string              `json:"died,omitempty"`  // how the worker before it ended

@@ -31,19 +31,20 @@ type Service struct {
 	manager *Manager
 	Logs    *spool.Spool // what its workers have put out
 
-	mu       sync.Mutex
-	last     int // the generation given out last
-	current  *generation
-	loading  *generation
-	recent   []*generation // for those who ask how a generation ended
-	retiring []*Worker     // of earlier generations, whose calls end
-	draining drainingCalls
-	dead     *Worker    // that has died and is being replaced
-	swap     sync.Mutex // held while a worker is told to leave and another takes its place
-	swapping bool       // nobody is to be asked meanwhile
-	tokens   tokenList
-	deleted  bool
-	changed  chan struct{} // closed at every change
+	mu        sync.Mutex
+	last      int // the generation given out last
+	current   *generation
+	loading   *generation
+	recent    []*generation // for those who ask how a generation ended
+	retiring  []*Worker     // of earlier generations, whose calls end
+	draining  drainingCalls
+	dead      *Worker    // that has died and is being replaced
+	swap      sync.Mutex // held while a worker is told to leave and another takes its place
+	swapping  bool       // nobody is to be asked meanwhile
+	tokens    tokenList
+	recording time.Time // until then the journal is kept whole
+	deleted   bool
+	changed   chan struct{} // closed at every change
 }
 
 // generation is one loading of an interface. Its fields are guarded by

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -170,6 +171,16 @@ func (v *Service) DeadWorker() *Worker {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.dead
+}
+
+// Record has the workers keep the whole journal for a while from now, as with record in the spec.
+func Record(v *Service, d time.Duration) {
+	v.mu.Lock()
+	v.recording = time.Now().Add(d)
+	v.mu.Unlock()
+	for _, w := range v.Workers() {
+		_ = w.send(controlLine{Kind: "record", Seconds: d.Seconds()}, nil) // said again by the next request
+	}
 }
 
 // Drained tells the workers that a segment of the journal, and all before it, have been read.

@@ -97,6 +97,9 @@ func (w *Worker) write(generation int, spec protocol.ServiceSpec) (string, error
 func (t *Manager) loadLine(cfg protocol.Config, v *Service, generation int, spec protocol.ServiceSpec) controlLine {
 	line := controlLine{Kind: "load", Filename: spec.Filename, Workdir: t.deps.Env.Workdir(cfg), Service: v.Name, Generation: generation,
 		Limits: spec.Limits, Record: spec.Record, Tokens: v.limits(), Price: cfg.Price}
+	v.mu.Lock()
+	line.Seconds = max(0, time.Until(v.recording).Seconds())
+	v.mu.Unlock()
 	for _, m := range cfg.Models {
 		m.Path = t.deps.Env.Real(m.Path)
 		line.Models = append(line.Models, m)
