@@ -14,6 +14,7 @@ from ..interface.scrub import Scrubber
 from ..journal.journal import Journal
 from ..policy.limits import Limits
 from ..process.context import Scope
+from ..process.gpu_memory import GPUMemory
 from ..transport.arrival import Arrival
 from ..transport.connection import Connection
 from .failures import Failures
@@ -44,6 +45,7 @@ class Answers:
         self._delivery, self._output, self._failures, self._stager = parts.delivery, parts.output, failures, parts.stager
         self._lent: List[Tuple[str, int, Any]] = []  # answers in the journal that are memory of the user's objects
         self._lending = threading.Lock()
+        self.gpus = GPUMemory()
 
     def answer(self, call: Call, encoded: values.Encoded) -> None:
         """The function has returned."""
@@ -52,7 +54,7 @@ class Answers:
             return
         body, borrowed = body_of(call, encoded, self._table.alone)
         n = call.last + 1
-        header = self._journal.result(call.id, n, body, encoded.tagged, seconds)
+        header = self._journal.result(call.id, n, body, encoded.tagged, seconds, call.gpu)
         if borrowed and in_memory(self._journal, call.id):
             self._lent.append((call.id, n, body))
         arrival = self._stager.arrival(encoded)
@@ -88,7 +90,7 @@ class Answers:
             with self._scheduler.lock:
                 self._scheduler.end(call, error)
             return
-        header = self._journal.error(call.id, call.last + 1, error, seconds)
+        header = self._journal.error(call.id, call.last + 1, error, seconds, call.gpu)
         with self._scheduler.lock:
             self._scheduler.ended(call, framed(header, b""), False)
 
@@ -96,6 +98,7 @@ class Answers:
         """The run is over: no event comes any more but the last. None if that has been given already."""
         seconds = time.monotonic() - call.began
         self.unmeter(call, seconds)
+        call.gpu = self.gpus.end(call.id, seconds)
         self.end_capture(call.scope)
         with self._scheduler.lock:
             if call.state == ENDED:
