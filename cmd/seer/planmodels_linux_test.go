@@ -28,6 +28,8 @@ func shownHub(t *testing.T) *fakehub.Hub {
 		{ID: "org/large", Commits: files(map[string]fakehub.File{"model.bin": {Content: fakehub.Random(32<<20, 2), Kind: fakehub.LFS}})},
 		{ID: "org/set", Type: fakehub.Dataset, Gated: "manual", Readers: []string{"user"}, Info: map[string]any{"cardData": map[string]any{"license": "cc0"}},
 			Commits: files(map[string]fakehub.File{"data.json": text("[]"), "large.bin": {Content: fakehub.Random(5000, 1), Kind: fakehub.LFS}})},
+		{ID: "org/gguf", Commits: files(map[string]fakehub.File{"m-Q4_K_M.gguf": {Content: ggufContent, Kind: fakehub.LFS}, "README.md": text("")})},
+		{ID: "org/ggufs", Commits: files(map[string]fakehub.File{"m-Q4_K_M.gguf": {Content: ggufContent, Kind: fakehub.LFS}, "m-Q8_0.gguf": {Content: ggufContent, Kind: fakehub.LFS}})},
 		{ID: "org/closed", Type: fakehub.Dataset, Gated: "manual", Commits: files(map[string]fakehub.File{"data.json": text("[]")})},
 	}})
 	if err != nil {
@@ -35,6 +37,36 @@ func shownHub(t *testing.T) *fakehub.Hub {
 	}
 	t.Cleanup(h.Close)
 	return h
+}
+
+// ggufContent is a file of 48 MB, of which 3 MB are a vocabulary in its header.
+var ggufContent = func() fakehub.Content {
+	words := make([]string, 200_000)
+	for i := range words {
+		words[i] = fmt.Sprintf("word%d", i)
+	}
+	header := testkit.GGUF(map[string]any{"general.architecture": "llama", "llama.block_count": uint32(3), "llama.embedding_length": uint32(64),
+		"llama.attention.head_count": uint32(4), "llama.attention.head_count_kv": uint32(2), "llama.context_length": uint32(100), "tokenizer.ggml.tokens": words},
+		map[string]testkit.GGUFTensor{"w": {Type: 12, Shape: []uint64{4096, 20_000}}})
+	return fakehub.Bytes(append(header, make([]byte, 4096*20_000/256*144)...))
+}()
+
+// Of a model in GGUF, the header is read by ranges; of several, the user must choose.
+func TestPlanGGUF(t *testing.T) {
+	h := shownHub(t)
+	p := hubProgram(t, h)
+	p.runs("models", "pull", "org/adapter")
+	before := h.Count(fakehub.CDN).Bytes
+	writePlan(p, "  models: [org/gguf]\n")
+	// 3 layers, 2 heads of 16 numbers, keys and values in float16, 100 tokens
+	planSays(t, p, []string{"exp.yaml"}, "llama, gguf Q4_K, 46.1 MB on the GPU, and 38.4 kB for a context of 100 tokens (its limit) and a batch of 1")
+	if read := h.Count(fakehub.CDN).Bytes - before; read > 12<<20 {
+		t.Errorf("%d bytes were read for a header of 3 MB", read)
+	}
+	writePlan(p, "  models: [org/ggufs]\n")
+	planSays(t, p, []string{"exp.yaml"}, "memory on the GPU not known: it has 2 GGUF models (m-Q4_K_M.gguf, m-Q8_0.gguf …); choose one with include")
+	writePlan(p, "  models: [{name: org/ggufs, include: ['*Q8_0*']}]\n")
+	planSays(t, p, []string{"exp.yaml"}, "llama, gguf Q4_K, 46.1 MB on the GPU")
 }
 
 // planProgram is the program with that hub. Its plugin is prepared: on a busy computer that may take

@@ -26,6 +26,9 @@ func (d *Doctor) checkGPUs(ctx context.Context) []Finding {
 		return nil
 	}
 	var findings []Finding
+	for _, why := range set.Divided {
+		findings = append(findings, Finding{Name: gpuName, Detail: "cannot be used", Fix: why})
+	}
 	uses, err := d.gpuUses(ctx)
 	if err != nil {
 		findings = append(findings, Finding{Name: gpuName, Detail: "cannot be shared", Fix: err.Error()})

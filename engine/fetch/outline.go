@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/gguf"
 	"github.com/seer-engine/seer/engine/safetensors"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/transfer"
@@ -26,12 +27,14 @@ type OutlineOptions struct {
 const (
 	weightsFile  = ".safetensors"
 	firstRead    = 64 << 10 // bytes; most headers are shorter, so that one request brings them
+	firstGGUF    = 1 << 20
+	furtherGGUF  = 4 // times as much is read if that is too little
 	partialAfter = ".partial"
 )
 
 // Outline makes a folder that shows what a model is, without its weights: all files are there,
 // each as long as it is. Those that o.Whole names are whole and verified. Files of safetensors
-// have their header, which is not verified. The rest of a file is a hole. An outline that was
+// and GGUF have their header, which is not verified. The rest of a file is a hole. An outline that was
 // made before is used again.
 func (r *Remote) Outline(ctx context.Context, o OutlineOptions) (string, error) {
 	if o.CacheDir == "" {
@@ -71,6 +74,7 @@ func (r *Remote) drawOutline(ctx context.Context, dir string, o OutlineOptions) 
 		return err
 	}
 	var whole, headers, holes []transfer.File
+	ggufs := r.ggufs()
 	for _, f := range r.Files {
 		file := transfer.File{Path: f.Path, Size: f.Size}
 		switch {
@@ -79,6 +83,9 @@ func (r *Remote) drawOutline(ctx context.Context, dir string, o OutlineOptions) 
 			whole = append(whole, file)
 		case strings.HasSuffix(f.Path, weightsFile):
 			file.Size = min(f.Size, firstRead)
+			headers = append(headers, file)
+		case ggufs[f.Path]:
+			file.Size = min(f.Size, firstGGUF)
 			headers = append(headers, file)
 		default:
 			holes = append(holes, file)
@@ -103,37 +110,47 @@ func (r *Remote) drawOutline(ctx context.Context, dir string, o OutlineOptions) 
 	return nil
 }
 
-// drawHeaders brings the headers of files of safetensors.
+// drawHeaders brings the headers of files of safetensors and GGUF.
 func (r *Remote) drawHeaders(ctx context.Context, files []transfer.File, t transfer.Options) error {
 	t.Progress = nil
 	t.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) {
 		s, err := r.plainAddress(ctx, f.Path)
 		return s.First(f.Size), err
 	}
-	if err := transfer.Download(ctx, files, t); err != nil {
-		return err
-	}
-	var longer []transfer.File
-	for _, f := range files {
-		n, err := headerEnd(filepath.Join(t.Dir, filepath.FromSlash(f.Path)))
-		if err != nil {
+	for len(files) > 0 {
+		if err := transfer.Download(ctx, files, t); err != nil {
 			return err
 		}
-		if most := r.size(f.Path); n > f.Size && n <= most {
-			f.Size = n
-			longer = append(longer, f)
+		var longer []transfer.File
+		for _, f := range files {
+			n, err := r.headerEnd(filepath.Join(t.Dir, filepath.FromSlash(f.Path)), f)
+			if err != nil {
+				return err
+			}
+			if most := r.size(f.Path); n > f.Size && n <= most {
+				f.Size = n
+				longer = append(longer, f)
+			}
 		}
+		files = longer
 	}
-	return transfer.Download(ctx, longer, t)
+	return nil
 }
 
-// headerEnd is where the header of a file of safetensors ends; 0 = it can have none.
-func headerEnd(path string) (int64, error) {
+// headerEnd is where the header of a file ends of which the beginning is there; 0 = it can have
+// none. Of GGUF, it is how much to read next.
+func (r *Remote) headerEnd(path string, begin transfer.File) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
+	if strings.HasSuffix(path, gguf.Suffix) {
+		if _, err := gguf.Parse(f); !errors.Is(err, gguf.ErrShort) {
+			return 0, nil // it is complete, or [modelinfo.Read] tells what is wrong
+		}
+		return min(begin.Size*furtherGGUF, r.size(begin.Path)), nil
+	}
 	var first [safetensors.LengthBytes]byte
 	read, _ := f.ReadAt(first[:], 0)
 	n, err := safetensors.Length(first[:read])
@@ -141,6 +158,28 @@ func headerEnd(path string) (int64, error) {
 		return 0, nil //nolint:nilerr // what is wrong with it, [modelload.Check] tells
 	}
 	return safetensors.LengthBytes + n, nil
+}
+
+// ggufs are the files of which the header says what the model is: those of its only model in GGUF,
+// if it has no safetensors.
+func (r *Remote) ggufs() map[string]bool {
+	var names []string
+	for _, f := range r.Files {
+		if strings.HasSuffix(f.Path, weightsFile) {
+			return nil
+		}
+		names = append(names, f.Path)
+	}
+	models, found := gguf.Models(names), map[string]bool{}
+	if len(models) > 1 {
+		return nil
+	}
+	for _, files := range models {
+		for _, name := range files {
+			found[name] = true
+		}
+	}
+	return found
 }
 
 func (r *Remote) size(path string) int64 {

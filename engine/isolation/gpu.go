@@ -31,6 +31,10 @@ type GPU struct {
 type GPUSet struct {
 	Found  []GPU  `json:"found"`  // in the order of nvidia-smi
 	Driver string `json:"driver"` // version of the kernel's driver
+	// Divided says of each GPU that MIG divides that it is left out, and what to do. Its parts are
+	// not offered: each needs nodes of its own, and the queries of nvidia-smi by which GPUs are
+	// shared know only whole GPUs.
+	Divided []string `json:"divided,omitempty"`
 
 	Common    []string `json:"common"`    // nodes that each sandbox with a GPU needs: /dev/nvidiactl, …
 	Libraries []string `json:"libraries"` // the driver's libraries, at their place here
@@ -164,7 +168,11 @@ func (f gpuFinder) find(ctx context.Context) (GPUSet, error) {
 		return s, nil
 	}
 	s.Tool = tool
-	out, err := f.run(ctx, tool, "--query-gpu=index,name,uuid,memory.total,driver_version,pci.bus_id", "--format=csv,noheader,nounits")
+	const fields = "--query-gpu=index,name,uuid,memory.total,driver_version,pci.bus_id"
+	out, err := f.run(ctx, tool, fields+",mig.mode.current", "--format=csv,noheader,nounits")
+	if err != nil && ctx.Err() == nil { // drivers before 450 know no MIG
+		out, err = f.run(ctx, tool, fields, "--format=csv,noheader,nounits")
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return s, ctx.Err()
@@ -174,6 +182,10 @@ func (f gpuFinder) find(ctx context.Context) (GPUSet, error) {
 	}
 	if err := f.parse(&s, string(out)); err != nil {
 		return s, err
+	}
+	if len(s.Found) == 0 && len(s.Divided) > 0 {
+		s.Reason = strings.Join(s.Divided, "; ")
+		return s, nil
 	}
 	for _, name := range commonNodes {
 		if _, err := os.Stat(filepath.Join(f.dev, name)); err == nil {
@@ -201,18 +213,26 @@ func said(out []byte, err error) string {
 // parse reads what nvidia-smi says.
 func (f gpuFinder) parse(s *GPUSet, text string) error {
 	in := csv.NewReader(strings.NewReader(text))
-	in.TrimLeadingSpace, in.LazyQuotes, in.FieldsPerRecord = true, true, 6
+	in.TrimLeadingSpace, in.LazyQuotes, in.FieldsPerRecord = true, true, 0 // as many in each line
 	rows, err := in.ReadAll()
 	if err != nil {
 		return sdk.Errorf(sdk.Internal, "nvidia-smi has answered what cannot be read: %v", err)
 	}
 	for _, row := range rows {
+		if len(row) < 6 {
+			return sdk.Errorf(sdk.Internal, "nvidia-smi has answered %q for a GPU", strings.Join(row, ", "))
+		}
 		index, err := strconv.Atoi(strings.TrimSpace(row[0]))
 		if err != nil || index < 0 {
 			return sdk.Errorf(sdk.Internal, "nvidia-smi has answered a GPU with the index %q", row[0])
 		}
 		mib, _ := strconv.ParseInt(strings.TrimSpace(row[3]), 10, 40) // [N/A] on computers whose GPU has no memory of its own
 		s.Driver = strings.TrimSpace(row[4])
+		if len(row) > 6 && strings.TrimSpace(row[6]) == "Enabled" {
+			s.Divided = append(s.Divided, fmt.Sprintf("MIG divides GPU %d (%s), and Seer gives out whole GPUs; turn MIG off as root: nvidia-smi -i %d -mig 0",
+				index, strings.TrimSpace(row[1]), index))
+			continue
+		}
 		s.Found = append(s.Found, GPU{
 			Index: index, Name: strings.TrimSpace(row[1]), UUID: strings.TrimSpace(row[2]), Memory: max(mib, 0) << 20,
 			Device: filepath.Join(f.dev, fmt.Sprintf("nvidia%d", f.minor(row[5], index))),

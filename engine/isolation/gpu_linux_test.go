@@ -94,11 +94,31 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
+// A GPU that MIG divides is left out beside others. A driver that knows no MIG is asked again.
+func TestDividedGPUs(t *testing.T) {
+	s, err := driver(t, "", "0, NVIDIA A100, GPU-m, 40960, 550.54.15, 00000000:01:00.0, Enabled\n1, NVIDIA A100, GPU-w, 40960, 550.54.15, 00000000:02:00.0, Disabled\n", nil).find(t.Context())
+	if err != nil || len(s.Found) != 1 || s.Found[0].UUID != "GPU-w" || len(s.Divided) != 1 || s.Reason != "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	f := driver(t, "", twoGPUs, nil)
+	run := f.run
+	f.run = func(ctx context.Context, name string, args ...string) ([]byte, error) {
+		if strings.Contains(strings.Join(args, " "), "mig.") {
+			return []byte(`Field "mig.mode.current" is not a valid field to query.`), errors.New("exit status 2")
+		}
+		return run(ctx, name, args...)
+	}
+	if s, err := f.find(t.Context()); err != nil || len(s.Found) != 2 || len(s.Divided) != 0 || s.Reason != "" {
+		t.Errorf("an older driver: %+v, %v", s, err)
+	}
+}
+
 func TestGPUsThatCannotBeUsed(t *testing.T) {
 	for want, f := range map[string]gpuFinder{
 		"run as root: nvidia-modprobe":    driver(t, "dev/nvidia-uvm", twoGPUs, nil),
 		"version mismatch":                driver(t, "", "Driver/library\nversion mismatch", errors.New("exit status 18")),
 		"this computer has no NVIDIA GPU": driver(t, "dev/nvidiactl", "", nil),
+		"MIG divides GPU 3 (NVIDIA A100), and Seer gives out whole GPUs; turn MIG off as root: nvidia-smi -i 3 -mig 0": driver(t, "", "3, NVIDIA A100, GPU-m, 40960, 550.54.15, 00000000:01:00.0, Enabled\n", nil),
 	} {
 		bin := filepath.Join(filepath.Dir(f.dev), "bin")
 		t.Setenv("PATH", bin)

@@ -1,5 +1,5 @@
 // Package modelfit computes what a model needs of a GPU from its config.json and the headers
-// of its safetensors files. It reads no file and asks no network.
+// of its safetensors files, or from those of its GGUF files. It reads no file and asks no network.
 package modelfit
 
 import (

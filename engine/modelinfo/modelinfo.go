@@ -1,5 +1,5 @@
 // Package modelinfo says what a model in a folder is, and what it needs of a GPU. It reads the
-// configuration and the headers of safetensors; the weights themselves may be holes.
+// configuration and the headers of safetensors and GGUF files; the weights themselves may be holes.
 package modelinfo
 
 import (
@@ -68,6 +68,15 @@ func Read(dir string, o Options) (Info, error) {
 	if err == nil {
 		return readAdapter(dir, text)
 	}
+	names, err := parts(dir)
+	if err != nil {
+		return info, err
+	}
+	if len(names) == 0 {
+		if info, found, err := readGGUF(dir, o); found || err != nil {
+			return info, err
+		}
+	}
 	if text, err = small(filepath.Join(dir, "config.json")); errors.Is(err, fs.ErrNotExist) {
 		return Info{Unknown: "it has no config.json"}, nil
 	}
@@ -79,16 +88,12 @@ func Read(dir string, o Options) (Info, error) {
 		return info, err
 	}
 	info.Architecture, info.DType, info.Quantization = config.Architecture(), cmp.Or(o.DType, config.DType()), config.Quantization()
-	names, err := parts(dir)
-	if err != nil {
-		return info, err
-	}
 	weights, err := count(dir, names)
 	if err != nil {
 		return info, err
 	}
 	if len(names) == 0 {
-		info.Unknown = "it has no weights in safetensors"
+		info.Unknown = "it has no weights in safetensors or GGUF"
 	}
 	info.Elements, info.WeightBytes = weights.Elements, loaded(weights, info.DType)
 	info.NoTokenizer = config.Words() && !hasTokenizer(dir)
@@ -100,12 +105,17 @@ func Read(dir string, o Options) (Info, error) {
 
 // cache computes what the model keeps of its context.
 func (i *Info) cache(config modelfit.Config, o Options) {
-	i.CacheTokens, i.CacheBatch = cmp.Or(o.Context, Tokens), cmp.Or(o.Batch, Batch)
-	if most := config.MaxTokens(); most > 0 && most < i.CacheTokens {
-		i.CacheTokens, i.CacheLimited = most, true
-	}
+	i.use(o, config.MaxTokens())
 	if size, known := config.KVBytes(i.CacheTokens, i.CacheBatch, max(2, sizes[i.DType])); known {
 		i.CacheBytes = size
+	}
+}
+
+// use says what context the cache is computed for; most is the model's own limit, 0 = none known.
+func (i *Info) use(o Options, most int64) {
+	i.CacheTokens, i.CacheBatch = cmp.Or(o.Context, Tokens), cmp.Or(o.Batch, Batch)
+	if most > 0 && most < i.CacheTokens {
+		i.CacheTokens, i.CacheLimited = most, true
 	}
 }
 

@@ -27,8 +27,8 @@ func TestRead(t *testing.T) {
 		want  modelinfo.Info
 	}{
 		"no model": {map[string]string{"notes.txt": "x"}, modelinfo.Info{Unknown: "it has no config.json"}},
-		"other formats": {map[string]string{"config.json": llama, "model.gguf": "GGUF", "tokenizer.json": "{}"},
-			modelinfo.Info{Architecture: "llama", DType: "bfloat16", Unknown: "it has no weights in safetensors", CacheBytes: 25600, CacheTokens: 100, CacheBatch: 1, CacheLimited: true}},
+		"other formats": {map[string]string{"config.json": llama, "model.onnx": "x", "tokenizer.json": "{}"},
+			modelinfo.Info{Architecture: "llama", DType: "bfloat16", Unknown: "it has no weights in safetensors or GGUF", CacheBytes: 25600, CacheTokens: 100, CacheBatch: 1, CacheLimited: true}},
 		"encoder": {map[string]string{"config.json": `{"model_type": "bert", "num_hidden_layers": 2}`, "model.safetensors": tensors("F32", 10, 40), "vocab.txt": ""},
 			modelinfo.Info{Architecture: "bert", Elements: 10, WeightBytes: 40}},
 		"of pictures": {map[string]string{"config.json": `{"model_type": "vit"}`, "model.safetensors": tensors("F32", 10, 40)},
@@ -96,6 +96,7 @@ func TestDamaged(t *testing.T) {
 		"length":     {"config.json": llama, "model.safetensors": "\xff\xff\xff\xff\xff\xff\xff\xff"},
 		"cut":        {"config.json": llama, "model.safetensors": tensors("F32", 1, 4)[:20]},
 		"incomplete": {"config.json": llama, "model.safetensors.index.json": `{"weight_map": {"w": "a.safetensors"}}`},
+		"gguf":       {"model.gguf": "GGUF"},
 		"index":      {"config.json": llama, "model.safetensors.index.json": `{"weight_map": []}`},
 		"outside":    {"config.json": llama, "model.safetensors.index.json": `{"weight_map": {"w": "../../etc/passwd"}}`},
 	} {

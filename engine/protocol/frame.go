@@ -47,15 +47,19 @@ type FrameHeader struct {
 	ID   string    `json:"id,omitempty"`
 	Fn   string    `json:"fn,omitempty"`
 	CallOptions
-	N        int        `json:"n,omitempty"`
-	Position *int       `json:"position,omitempty"` // calls that go first
-	Stream   int        `json:"stream,omitempty"`   // 1 stdout, 2 stderr
-	Seconds  float64    `json:"seconds,omitempty"`  // that it ran
-	Error    *CallError `json:"error,omitempty"`
-	Token    string     `json:"token,omitempty"` // whose call it is: between runtime and worker, and in a journal
-	Time     float64    `json:"time,omitempty"`  // unix seconds; in a journal
-	Reason   string     `json:"reason,omitempty"`
-	Missing  bool       `json:"missing,omitempty"` // the body was too large to be kept
+	N        int     `json:"n,omitempty"`
+	Position *int    `json:"position,omitempty"` // calls that go first
+	Stream   int     `json:"stream,omitempty"`   // 1 stdout, 2 stderr
+	Seconds  float64 `json:"seconds,omitempty"`  // that it ran
+	// Of the GPUs, as torch counts it: bytes at most while it ran, and the time for each GPU.
+	GPUBytes   int64   `json:"gpu_bytes,omitempty"`
+	GPUSeconds float64 `json:"gpu_seconds,omitempty"`
+
+	Error   *CallError `json:"error,omitempty"`
+	Token   string     `json:"token,omitempty"` // whose call it is: between runtime and worker, and in a journal
+	Time    float64    `json:"time,omitempty"`  // unix seconds; in a journal
+	Reason  string     `json:"reason,omitempty"`
+	Missing bool       `json:"missing,omitempty"` // the body was too large to be kept
 }
 
 // CallOptions are how a call is made. The zero value is a plain call.

@@ -244,8 +244,10 @@ type Call struct {
 	Started    float64    `json:"started_unix,omitempty"`
 	Ended      float64    `json:"ended_unix,omitempty"`
 	Seconds    float64    `json:"seconds,omitempty"`
-	Bytes      int64      `json:"bytes,omitempty"` // of the answer that is kept
-	Error      *CallError `json:"error,omitempty"` // code and message
+	Bytes      int64      `json:"bytes,omitempty"`       // of the answer that is kept
+	GPUBytes   int64      `json:"gpu_bytes,omitempty"`   // that torch in its worker had allocated at most while it ran, models included
+	GPUSeconds float64    `json:"gpu_seconds,omitempty"` // Seconds times the GPUs with such memory
+	Error      *CallError `json:"error,omitempty"`       // code and message
 }
 
 // Token lets its holder call one service, within limits. Zero values are no limit.

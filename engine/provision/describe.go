@@ -137,6 +137,10 @@ func checkDisk(exp *experiment.Experiment, p *plan.Plan) {
 	}
 }
 
+// outlineKind names the outlines in the cache; another name than before, when they had no headers
+// of GGUF.
+const outlineKind = "headers"
+
 // describe finds a model or dataset, and returns a folder with the small files of a model. The
 // facts are nil if only its fetcher knows the folder.
 func (f Models) describe(ctx context.Context, m experiment.Model) (facts *plan.Facts, remote *fetch.Remote, dir string, err error) {
@@ -170,7 +174,7 @@ func (f Models) describe(ctx context.Context, m experiment.Model) (facts *plan.F
 	if o.CacheDir, err = f.Cache("outlines"); err != nil {
 		return nil, nil, "", err
 	}
-	dir, err = remote.Outline(ctx, fetch.OutlineOptions{Options: o, Kind: "shown", Whole: modelload.Reads})
+	dir, err = remote.Outline(ctx, fetch.OutlineOptions{Options: o, Kind: outlineKind, Whole: modelload.Reads})
 	return facts, remote, dir, err
 }
 

@@ -132,7 +132,7 @@ func (f Models) outline(ctx context.Context, exp *experiment.Experiment, m exper
 	if err != nil {
 		return "", err
 	}
-	o := fetch.OutlineOptions{Options: fetch.Options{CacheDir: cache, Progress: f.progress}, Kind: "shown", Whole: modelload.Reads}
+	o := fetch.OutlineOptions{Options: fetch.Options{CacheDir: cache, Progress: f.progress}, Kind: outlineKind, Whole: modelload.Reads}
 	if m.Hidden { // its texts are searched, and changed
 		o.Kind, o.Whole = "hidden", func(file string) bool { return !strings.HasSuffix(file, weightsFile) }
 	}

@@ -71,7 +71,7 @@ func (r *Recorder) add(p *pending, rec journal.Record, body io.Reader) error {
 		}
 		return err
 	case protocol.FrameResult:
-		p.State, p.Ended, p.Seconds = protocol.CallDone, rec.Time, rec.Seconds
+		p.State, p.Ended, p.Seconds, p.GPUBytes, p.GPUSeconds = protocol.CallDone, rec.Time, rec.Seconds, rec.GPUBytes, rec.GPUSeconds
 		if !rec.Missing {
 			hash, err := r.keep(body, rec, r.to.body)
 			if err != nil {
@@ -82,6 +82,7 @@ func (r *Recorder) add(p *pending, rec journal.Record, body io.Reader) error {
 		return r.finish(p)
 	case protocol.FrameError:
 		p.State, p.Ended, p.Seconds, p.Error = stateOf(rec.Error), rec.Time, rec.Seconds, rec.Error
+		p.GPUBytes, p.GPUSeconds = rec.GPUBytes, rec.GPUSeconds
 		return r.finish(p)
 	}
 	return nil

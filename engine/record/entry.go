@@ -14,25 +14,27 @@ import (
 // Entry is a call: one line of calls.jsonl. Times are unix seconds. Values are told
 // by their hashes; see [Folder.Body].
 type Entry struct {
-	ID        string              `json:"id"`
-	Service   string              `json:"service"`
-	Function  string              `json:"function"`
-	Token     string              `json:"token,omitempty"`
-	Client    string              `json:"client,omitempty"`
-	Queued    float64             `json:"queued,omitempty"`
-	Started   float64             `json:"started,omitempty"`
-	Ended     float64             `json:"ended,omitempty"`
-	Seconds   float64             `json:"seconds,omitempty"` // that it ran
-	State     protocol.CallState  `json:"state"`
-	Arguments string              `json:"arguments,omitempty"` // of {"args":[…],"kwargs":{…}}
-	Result    string              `json:"result,omitempty"`
-	Items     []string            `json:"items,omitempty"`  // of a stream
-	Output    string              `json:"output,omitempty"` // of [[1 or 2, text], …]: stdout and stderr
-	Error     *protocol.CallError `json:"error,omitempty"`
-	CodeHash  string              `json:"code_hash,omitempty"`
-	Models    []journal.Model     `json:"models,omitempty"`
-	Datasets  []journal.Model     `json:"datasets,omitempty"`
-	Seed      json.RawMessage     `json:"seed,omitempty"` // the argument of that name
+	ID         string              `json:"id"`
+	Service    string              `json:"service"`
+	Function   string              `json:"function"`
+	Token      string              `json:"token,omitempty"`
+	Client     string              `json:"client,omitempty"`
+	Queued     float64             `json:"queued,omitempty"`
+	Started    float64             `json:"started,omitempty"`
+	Ended      float64             `json:"ended,omitempty"`
+	Seconds    float64             `json:"seconds,omitempty"`   // that it ran
+	GPUBytes   int64               `json:"gpu_bytes,omitempty"` // see [protocol.Call]
+	GPUSeconds float64             `json:"gpu_seconds,omitempty"`
+	State      protocol.CallState  `json:"state"`
+	Arguments  string              `json:"arguments,omitempty"` // of {"args":[…],"kwargs":{…}}
+	Result     string              `json:"result,omitempty"`
+	Items      []string            `json:"items,omitempty"`  // of a stream
+	Output     string              `json:"output,omitempty"` // of [[1 or 2, text], …]: stdout and stderr
+	Error      *protocol.CallError `json:"error,omitempty"`
+	CodeHash   string              `json:"code_hash,omitempty"`
+	Models     []journal.Model     `json:"models,omitempty"`
+	Datasets   []journal.Model     `json:"datasets,omitempty"`
+	Seed       json.RawMessage     `json:"seed,omitempty"` // the argument of that name
 }
 
 // Refused is the state of a call that the limits of its token did not admit.

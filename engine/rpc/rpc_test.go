@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/rpc"
 	"github.com/seer-engine/seer/internal/testengine"
+	"github.com/seer-engine/seer/sdk"
 )
 
 var installed testengine.Installation
@@ -89,6 +91,25 @@ func TestBadMessages(t *testing.T) {
 	} {
 		if got := c.answer(line); !strings.Contains(got, want) {
 			t.Errorf("%s\n is answered with %s, not %s", line, got, want)
+		}
+	}
+}
+
+// A start waits for capacity as long as the client says, and not at all by itself.
+func TestMaxWait(t *testing.T) {
+	t.Parallel()
+	e := installed.Engine(t, func(o *engine.Options) {
+		o.Providers = map[string]sdk.Provider{"rented": enginetest.NewProvider("rented", enginetest.NewClock(), enginetest.Script{
+			Offers: []sdk.Offer{{ID: "one", GPU: "H100", GPUCount: 1}}, Sold: []string{"H100"},
+		})}
+	})
+	c, _ := serve(t, e)
+	dir := t.TempDir()
+	for wait, want := range map[float64]string{0: "no H100 is free", 1e-6: "nothing was free within 1µs", -1: "max_wait is -1"} {
+		got := c.answer(request("sandbox.start", map[string]any{"dir": dir, "max_wait": wait,
+			"experiment": map[string]any{"sandbox": map[string]any{"provider": "rented", "gpu": "H100", "timeout": 600}}}))
+		if !strings.Contains(got, want) || wait == 0 && strings.Contains(got, "within") {
+			t.Errorf("max_wait %g: %s", wait, got)
 		}
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
+// maxWait is longer than anybody waits, and fits into a duration.
+const maxWait = 100 * 365 * 24 * time.Hour
+
 func (s *Server) start(ctx context.Context, p StartParams) (engine.Info, error) {
 	if !filepath.IsAbs(p.Dir) {
 		return engine.Info{}, refuse(engine.KindConfig, "the folder %q of the experiment is not absolute", p.Dir)
@@ -20,8 +23,13 @@ func (s *Server) start(ctx context.Context, p StartParams) (engine.Info, error) 
 	if err != nil {
 		return engine.Info{}, err
 	}
+	if !(p.MaxWait >= 0) {
+		return engine.Info{}, refuse(engine.KindConfig, "max_wait is %g; write a number of seconds from 0 on", p.MaxWait)
+	}
 	exp.File = "" // the effects are those of the client's own program, which has written or chosen it
-	b, err := s.Engine.Up(ctx, exp, engine.UpOptions{Name: p.Name, Snapshot: p.Snapshot, Attached: Outlives, Progress: s.progress(ctx)})
+	o := engine.UpOptions{Name: p.Name, Snapshot: p.Snapshot, Attached: Outlives, Progress: s.progress(ctx)}
+	o.MaxWait = time.Duration(min(p.MaxWait, maxWait.Seconds()) * float64(time.Second))
+	b, err := s.Engine.Up(ctx, exp, o)
 	if err != nil {
 		return engine.Info{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/repl"
 	"github.com/seer-engine/seer/engine/workspace"
 )
@@ -138,6 +139,9 @@ func (s Starter) loading() (variables []string) {
 // setup is what runs in every kernel and interpreter before an agent uses it.
 func (s Starter) setup() []notebook.SetupCell {
 	cells := []notebook.SetupCell{{Name: "workspace", Code: setupWorkspace, Hidden: true}}
+	if s.Experiment.Sandbox.GPUShare != nil {
+		cells = append(cells, notebook.SetupCell{Name: "share of the GPU", Code: python.KeepGPUShare(), Hidden: true})
+	}
 	if w := s.Experiment.Workspace; !w.NoPreload {
 		for _, m := range s.Experiment.Sandbox.Models {
 			cells = append(cells, notebook.SetupCell{Name: "model " + m.VarName, Code: modelload.Code(s.loadable(m)), Hidden: !w.ShowsLoading})

@@ -23,6 +23,7 @@ type GPU struct {
 	Total, Used int    // MiB
 	Utilization string // percent; default 0
 	Temperature string // °C; default 40
+	MIG         string // mode; default Disabled
 }
 
 // App is a process on a GPU.
@@ -59,10 +60,10 @@ func (s *SMI) Path() string { return filepath.Join(s.Dir, "nvidia-smi") }
 // GPUs replaces the GPUs.
 func (s *SMI) GPUs(gpus ...GPU) {
 	s.t.Helper()
-	lines := []string{"index, name, uuid, memory.total, memory.used, utilization.gpu, temperature.gpu, driver_version, pci.bus_id"}
+	lines := []string{"index, name, uuid, memory.total, memory.used, utilization.gpu, temperature.gpu, driver_version, pci.bus_id, mig.mode.current"}
 	for _, g := range gpus {
-		lines = append(lines, fmt.Sprintf("%d, %s, %s, %d, %d, %s, %s, 580.159.04, 00000000:%02X:00.0",
-			g.Index, g.Name, g.UUID, g.Total, g.Used, cmp.Or(g.Utilization, "0"), cmp.Or(g.Temperature, "40"), g.Index+1))
+		lines = append(lines, fmt.Sprintf("%d, %s, %s, %d, %d, %s, %s, 580.159.04, 00000000:%02X:00.0, %s",
+			g.Index, g.Name, g.UUID, g.Total, g.Used, cmp.Or(g.Utilization, "0"), cmp.Or(g.Temperature, "40"), g.Index+1, cmp.Or(g.MIG, "Disabled")))
 	}
 	s.write("gpus", strings.Join(lines, "\n")+"\n", 0o644)
 }

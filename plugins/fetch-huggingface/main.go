@@ -5,14 +5,14 @@ package main
 import (
 	"github.com/seer-engine/seer/plugins/fetch-huggingface/hub"
 	"github.com/seer-engine/seer/sdk/guest"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
 // fetcher lives as long as the instance, and with it which repositories need a token.
 var fetcher = newFetcher()
 
 func newFetcher() *hub.Fetcher {
-	f := hub.New(guest.Setting("endpoint"), guesthttp.Transport{KeepRedirects: true})
+	f := hub.New(guest.Setting("endpoint"), guestapi.Host{KeepRedirects: true})
 	f.DisableXet(guest.Setting("disable_xet"))
 	return f
 }

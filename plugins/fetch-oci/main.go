@@ -5,13 +5,13 @@ import (
 	"github.com/seer-engine/seer/plugins/fetch-oci/artifact"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
 // fetcher lives as long as the instance, and with it tokens and manifests.
 var fetcher = artifact.New(artifact.Options{
-	Transport: guesthttp.Transport{KeepRedirects: true},
-	Registry:  guest.Setting("registry"), Origins: guest.Setting(sdk.SettingModelOrigins),
+	Sender:   guestapi.Host{KeepRedirects: true},
+	Registry: guest.Setting("registry"), Origins: guest.Setting(sdk.SettingModelOrigins),
 })
 
 //go:wasmexport fetcher_resolve

@@ -4,10 +4,10 @@ package main
 import (
 	"github.com/seer-engine/seer/plugins/fetch-url/link"
 	"github.com/seer-engine/seer/sdk/guest"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
-var fetcher = link.Fetcher{Transport: guesthttp.Transport{KeepRedirects: true}}
+var fetcher = link.Fetcher{Sender: guestapi.Host{KeepRedirects: true}}
 
 //go:wasmexport fetcher_resolve
 func resolve() int32 { return guest.FetcherResolve(fetcher) }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 const (
@@ -13,32 +14,31 @@ const (
 
 // LimitTables gives every table of a module a maximum of at most so many entries: a
 // host's limit of memory does not hold for tables, which may grow as they like. A module
-// that needs more from the beginning is refused.
+// that needs more from the beginning is refused. The result is in the memory of b if its
+// capacity has room for some more bytes: a module has megabytes.
 func LimitTables(b []byte, entries uint32) ([]byte, error) {
 	if err := checkHeader(b); err != nil {
 		return nil, err
 	}
-	r := reader{b: b[len(header):]}
-	out := append(make([]byte, 0, len(b)+64), b[:len(header)]...) // what grows is one section, by some bytes
-	for len(r.b) > 0 {
-		begin := r.b
+	for at := len(header); at < len(b); {
+		r := reader{b: b[at:]}
 		id, body := r.byte(), r.bytes()
 		if r.err != nil {
 			return nil, r.err
 		}
-		if id != sectionTable {
-			out = append(out, begin[:len(begin)-len(r.b)]...)
-			continue
+		end := len(b) - len(r.b)
+		if id == sectionTable {
+			limited, err := limitTables(body, entries)
+			if err != nil {
+				return nil, err
+			}
+			section := append(binary.AppendUvarint([]byte{id}, uint64(len(limited))), limited...)
+			b = slices.Replace(b, at, end, section...)
+			end = at + len(section)
 		}
-		limited, err := limitTables(body, entries)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, sectionTable)
-		out = binary.AppendUvarint(out, uint64(len(limited)))
-		out = append(out, limited...)
+		at = end
 	}
-	return out, nil
+	return b, nil
 }
 
 func limitTables(body []byte, entries uint32) ([]byte, error) {

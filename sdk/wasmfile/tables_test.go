@@ -25,6 +25,11 @@ func TestLimitTables(t *testing.T) {
 		"with a remain": {[]byte{1, 0x70, 0, 1, 9}, nil},
 	} {
 		in := append(append(append([]byte{}, header...), section(4, tc.in...)...), after...)
+		for _, room := range []int{0, 64} {
+			if got, err := LimitTables(append(make([]byte, 0, len(in)+room), in...), 100); tc.want != nil && (err != nil || !bytes.HasSuffix(got, after)) {
+				t.Errorf("%s, with room for %d: %x, %v", name, room, got, err)
+			}
+		}
 		got, err := LimitTables(in, 100)
 		if tc.want == nil {
 			if err == nil {
@@ -44,14 +49,14 @@ func FuzzLimitTables(f *testing.F) {
 	f.Add(append(append([]byte{}, header...), section(4, 1, 0x70, 0, 3)...))
 	f.Add(sample())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := LimitTables(b, 100)
+		got, err := LimitTables(bytes.Clone(b), 100)
 		if err != nil {
 			if strings.TrimSpace(err.Error()) == "" {
 				t.Error("an error without words")
 			}
 			return
 		}
-		again, err := LimitTables(got, 100)
+		again, err := LimitTables(bytes.Clone(got), 100)
 		if err != nil || !bytes.Equal(again, got) {
 			t.Errorf("%x becomes %x, %v", got, again, err)
 		}

@@ -65,7 +65,7 @@ func (h *Host) compile(ctx context.Context, p Plugin, g Grant) (*module, error) 
 			return nil, fault(FaultCorrupt, p, "cannot be compiled: %w", err)
 		}
 	}
-	// Not under another name: a module has megabytes, and the one that was read is not needed again.
+	// In the memory of what was read: a module has megabytes.
 	if code, err = wasmfile.LimitTables(code, maxTable); err != nil {
 		return nil, fault(FaultCorrupt, p, "cannot be compiled: %w", err)
 	}

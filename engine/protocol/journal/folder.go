@@ -178,6 +178,7 @@ func (e *Entry) event(segment int, r Record) {
 		return
 	}
 	e.Ended, e.Seconds, e.Error = r.Time, r.Seconds, r.Error
+	e.GPUBytes, e.GPUSeconds = r.GPUBytes, r.GPUSeconds
 	e.State = stateOf(r.FrameHeader)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/plugins/fetch-huggingface/hub"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/guesthttp"
 )
 
 // scripted answers requests one after the other, the last answer again and again.
@@ -43,7 +44,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add(`{"sha":7}`, `{}`, `<`, "/elsewhere", "[a-")
 	f.Add(`{"sha":"`+commit+`","gated":"auto","cardData":{"license":["a"]}}`, `[]`, `rel="next"`, "https://other.example", "[!]]")
 	f.Fuzz(func(t *testing.T, about, tree, link, location, pattern string) {
-		x := hub.New("https://hub.example", &scripted{link, location, []string{about, tree}})
+		x := hub.New("https://hub.example", guesthttp.Over(&scripted{link, location, []string{about, tree}}))
 		m, err := x.Resolve(t.Context(), sdk.ModelRef{Name: "org/name", Include: []string{pattern}})
 		if err != nil {
 			return

@@ -3,19 +3,18 @@ package hub
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
 // Fetcher implements [sdk.Fetcher]. It is safe for concurrent use.
 type Fetcher struct {
-	api guesthttp.Client
+	api guestapi.Client
 
 	noXet bool
 
@@ -24,12 +23,12 @@ type Fetcher struct {
 	xet  map[string]map[string]string // repository@commit that was listed → path → hash in the Xet storage
 }
 
-// New makes a fetcher for the Hub or mirror at endpoint. The transport must return answers
+// New makes a fetcher for the Hub or mirror at endpoint. The sender must return answers
 // that redirect.
-func New(endpoint string, transport http.RoundTripper) *Fetcher {
+func New(endpoint string, sender guestapi.Sender) *Fetcher {
 	return &Fetcher{
-		api: guesthttp.Client{
-			Name: "the Hub", URL: strings.TrimSuffix(endpoint, "/"), Transport: transport, MaxAnswer: sdk.MaxContent,
+		api: guestapi.Client{
+			Name: "the Hub", URL: strings.TrimSuffix(endpoint, "/"), Sender: sender, MaxAnswer: sdk.MaxContent,
 		},
 		open: map[string]bool{}, xet: map[string]map[string]string{},
 	}
@@ -103,20 +102,20 @@ const maxRedirects = 5
 
 // answer is what the Hub has answered.
 type answer struct {
-	guesthttp.Answer
+	guestapi.Answer
 	redirected bool // within the API
 }
 
 // get asks the Hub, and follows redirects within its API. An answer that redirects elsewhere,
 // such as to another host, or to where a mirror keeps large files, is returned as it is.
 func (f *Fetcher) get(ctx context.Context, doing, path string) (answer, error) {
-	r := guesthttp.Request{Doing: doing, Method: http.MethodGet, Path: path}
+	r := guestapi.Request{Doing: doing, Method: "GET", Path: path}
 	for n := range maxRedirects {
 		a, err := f.api.Send(ctx, r)
 		if err != nil || a.Status/100 != 3 {
 			return answer{a, n > 0}, err
 		}
-		next, ok := f.within(r.Path, a.Header.Get("Location"))
+		next, ok := f.within(r.Path, a.Get("Location"))
 		if !ok || !ofAPI(next) {
 			return answer{a, n > 0}, nil
 		}

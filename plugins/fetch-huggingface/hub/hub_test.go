@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
 	"github.com/seer-engine/seer/plugins/fetch-huggingface/hub"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/guesthttp"
 )
 
 const token = "hf_readerreaderreaderreaderreader0"
@@ -69,7 +70,7 @@ func start(t *testing.T, o fakehub.Options) *fakehub.Hub {
 }
 
 func fetcher(h *fakehub.Hub, token string) *hub.Fetcher {
-	return hub.New(h.URL(fakehub.API), withToken(token))
+	return hub.New(h.URL(fakehub.API), guesthttp.Over(withToken(token)))
 }
 
 func paths(all []sdk.ModelFile) string {

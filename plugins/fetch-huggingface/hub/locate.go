@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -40,9 +39,9 @@ func (f *Fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, e
 	switch {
 	case a.Status/100 == 3:
 		at, err := signed(doing, f.api.URL+path, a)
-		at.Xet = f.storage(r, file.Revision, a.Header.Get("X-Xet-Hash"))
+		at.Xet = f.storage(r, file.Revision, a.Get("X-Xet-Hash"))
 		return at, err
-	case a.Status == http.StatusOK:
+	case a.Status == 200:
 		return sdk.Location{Content: a.Body}, nil
 	}
 	return sdk.Location{}, f.problem(doing, r, file.Revision, a)
@@ -60,7 +59,7 @@ func (f *Fetcher) storage(r repo, commit, hash string) sdk.Xet {
 func signed(doing, from string, a answer) (sdk.Location, error) {
 	at, err := url.Parse(from)
 	if err == nil {
-		at, err = at.Parse(a.Header.Get("Location"))
+		at, err = at.Parse(a.Get("Location"))
 	}
 	if err != nil || at.Host == "" {
 		return sdk.Location{}, sdk.Errorf(sdk.Internal, "%s: the Hub redirects to an address that cannot be read", doing)

@@ -1,23 +1,21 @@
 package hub
 
 import (
-	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
 // problem says what an answer means that is not a success. The status alone does not tell a
 // gated repository from one that is missing: the Hub's error code does.
 func (f *Fetcher) problem(doing string, r repo, revision string, a answer) error {
-	said := a.Header.Get("X-Error-Message")
+	said := a.Get("X-Error-Message")
 	page := f.api.URL + "/" + r.name()
-	switch code := a.Header.Get("X-Error-Code"); {
-	case code == "GatedRepo" && a.Status == http.StatusUnauthorized:
+	switch code := a.Get("X-Error-Code"); {
+	case code == "GatedRepo" && a.Status == 401:
 		return sdk.Errorf(sdk.Unauthorized, "%s is gated: the Hub gives it only to accounts that have accepted its terms; accept them at %s, and set HF_TOKEN to a token of that account", r.name(), page)
 	case code == "GatedRepo":
 		return sdk.Errorf(sdk.Unauthorized, "%s is gated: the account of HF_TOKEN may not read it yet; ask for access at %s", r.name(), page)
@@ -29,27 +27,37 @@ func (f *Fetcher) problem(doing string, r repo, revision string, a answer) error
 		return sdk.Errorf(sdk.NotFound, "%s does not exist on the Hub, or the account of HF_TOKEN may not see it; look at %s", r.name(), page)
 	case code == "DisabledRepo", strings.Contains(said, "Access to this resource is disabled"):
 		return sdk.Errorf(sdk.Unauthorized, "%s is disabled on the Hub; see %s", r.name(), page)
-	case a.Status == http.StatusUnauthorized && strings.Contains(said, "Invalid credentials"):
+	case a.Status == 401 && strings.Contains(said, "Invalid credentials"):
 		return sdk.Errorf(sdk.Unauthorized, "the Hub refuses the token in HF_TOKEN; make another at %s/settings/tokens", f.api.URL)
-	case a.Status == http.StatusUnauthorized:
+	case a.Status == 401:
 		return sdk.Errorf(sdk.NotFound, "%s does not exist on the Hub, or is private; correct the name, or set HF_TOKEN to a token that may read it", r.name())
-	case a.Status == http.StatusTooManyRequests:
+	case a.Status == 429:
 		e := sdk.Errorf(sdk.RateLimited, "%s: the Hub limits requests; a token in HF_TOKEN has a higher limit", doing)
-		e.Seconds = wait(a.Header)
+		e.Seconds = wait(a)
 		return e
 	}
-	return f.api.Problem(guesthttp.Request{Doing: doing}, a.Answer)
+	return f.api.Problem(guestapi.Request{Doing: doing}, a.Answer)
 }
 
-var reset = regexp.MustCompile(`;\s*r=0\s*;\s*t=(\d+)`)
-
-// wait is how long the Hub wants no more requests, in seconds. Its windows are fixed: t is
-// the time until the next one.
-func wait(header http.Header) float64 {
-	if m := reset.FindStringSubmatch(header.Get("RateLimit")); m != nil {
-		if t, err := strconv.Atoi(m[1]); err == nil {
-			return float64(t + 1)
+// wait is how long the Hub wants no more requests, in seconds. Its windows are fixed: of
+// "api";r=0;t=41 in the header RateLimit, t is the time until the next one.
+func wait(a answer) float64 {
+	for limit := range strings.SplitSeq(a.Get("RateLimit"), ",") {
+		left, until := -1, -1
+		for part := range strings.SplitSeq(limit, ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+			n, err := strconv.Atoi(value)
+			switch {
+			case err != nil:
+			case name == "r":
+				left = n
+			case name == "t":
+				until = n
+			}
+		}
+		if left == 0 && until >= 0 {
+			return float64(until + 1)
 		}
 	}
-	return guesthttp.RetryAfter(header, time.Now())
+	return guestapi.RetryAfter(a.Header, time.Now())
 }

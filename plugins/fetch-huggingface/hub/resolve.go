@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -107,7 +106,7 @@ func (f *Fetcher) info(ctx context.Context, r *repo, revision string) (info, err
 	if err != nil {
 		return info{}, err
 	}
-	if a.Status != http.StatusOK {
+	if a.Status != 200 {
 		return info{}, f.problem(doing, *r, revision, a)
 	}
 	var about info
@@ -139,7 +138,7 @@ func (f *Fetcher) plain(ctx context.Context, r repo, revision string) (string, e
 	if err != nil {
 		return "", err
 	}
-	if a.Status != http.StatusOK {
+	if a.Status != 200 {
 		return "", f.problem(doing, r, revision, a)
 	}
 	type ref struct{ Ref, TargetCommit string }
@@ -205,7 +204,7 @@ func (f *Fetcher) tree(ctx context.Context, r repo, commit string) ([]sdk.ModelF
 		if err != nil {
 			return nil, err
 		}
-		if a.Status != http.StatusOK {
+		if a.Status != 200 {
 			return nil, f.problem(doing, r, commit, a)
 		}
 		var page []entry
@@ -227,7 +226,7 @@ func (f *Fetcher) tree(ctx context.Context, r repo, commit string) ([]sdk.ModelF
 		if len(files) > maxFiles {
 			return nil, sdk.Errorf(sdk.Unsupported, "%s has more than %d files; name those that you need in include", r.name(), maxFiles)
 		}
-		next, more := f.within(path, nextPage(a.Header.Get("Link")))
+		next, more := f.within(path, nextPage(a.Get("Link")))
 		if path = next; !more || len(page) == 0 {
 			path = ""
 		}

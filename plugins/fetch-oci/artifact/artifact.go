@@ -4,21 +4,20 @@ package artifact
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
 // Options say how registries are asked.
 type Options struct {
-	Transport http.RoundTripper // must return answers that redirect
-	Registry  string            // origin for which the host adds a login; empty = none
-	Origins   string            // origins that may have no TLS, separated by commas
+	Sender   guestapi.Sender // must return answers that redirect
+	Registry string          // origin for which the host adds a login; empty = none
+	Origins  string          // origins that may have no TLS, separated by commas
 }
 
 // Fetcher implements [sdk.Fetcher]. It is safe for concurrent use.
@@ -79,9 +78,9 @@ func (f *Fetcher) Locate(ctx context.Context, wanted sdk.FileRef) (sdk.Location,
 	}
 	path := "/v2/" + r.repo + "/blobs/" + files[i].digest
 	doing := "locating " + wanted.Path + " of " + r.String()
-	header, login := http.Header{}, f.hasLogin(r.host)
+	header, login := guestapi.Header{}, f.hasLogin(r.host)
 	if small := files[i].Size <= sdk.MaxContent; !login || !small {
-		header.Set("Range", "bytes=0-0") // only where it is, is asked
+		header["Range"] = []string{"bytes=0-0"} // only where it is, is asked
 	}
 	a, t, err := f.get(ctx, r, doing, path, header, sdk.MaxContent)
 	if err != nil {
@@ -90,11 +89,11 @@ func (f *Fetcher) Locate(ctx context.Context, wanted sdk.FileRef) (sdk.Location,
 	switch {
 	case a.Status/100 == 3:
 		return redirected(f.origin(r.host)+path, doing, a)
-	case login && a.Status == http.StatusOK:
+	case login && a.Status == 200:
 		return sdk.Location{Content: a.Body}, nil
-	case login && a.Status == http.StatusPartialContent:
+	case login && a.Status == 206:
 		return sdk.Location{}, sdk.Errorf(sdk.Unsupported, "%s sends large files only with the login, which Seer gives to no download; use a registry that redirects to signed addresses, or one without a login", r.host)
-	case a.Status == http.StatusOK, a.Status == http.StatusPartialContent, a.Status == http.StatusRequestedRangeNotSatisfiable && files[i].Size == 0:
+	case a.Status == 200, a.Status == 206, a.Status == 416 && files[i].Size == 0:
 		at := sdk.Location{URL: f.origin(r.host) + path}
 		if t.text != "" {
 			at.Headers = map[string]string{"Authorization": "Bearer " + t.text}
@@ -105,10 +104,10 @@ func (f *Fetcher) Locate(ctx context.Context, wanted sdk.FileRef) (sdk.Location,
 	return sdk.Location{}, f.problem(r, doing, a)
 }
 
-func redirected(from, doing string, a guesthttp.Answer) (sdk.Location, error) {
+func redirected(from, doing string, a guestapi.Answer) (sdk.Location, error) {
 	at, err := url.Parse(from)
 	if err == nil {
-		at, err = at.Parse(a.Header.Get("Location"))
+		at, err = at.Parse(a.Get("Location"))
 	}
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
 		return sdk.Location{}, sdk.Errorf(sdk.Internal, "%s: the registry redirects to an address that cannot be read", doing)

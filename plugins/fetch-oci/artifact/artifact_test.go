@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/internal/testoci"
 	"github.com/seer-engine/seer/plugins/fetch-oci/artifact"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/guesthttp"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
@@ -47,7 +48,7 @@ func TestModel(t *testing.T) {
 			storage := httptest.NewServer(r.Storage())
 			t.Cleanup(storage.Close)
 			r.Login, r.Redirect, o.Registry = "user:password", storage.URL, origin
-			o.Transport = withLogin{http.DefaultTransport, r.Login}
+			o.Sender = guesthttp.Over(withLogin{http.DefaultTransport, r.Login})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestModel(t *testing.T) {
 			digest := r.Add("org/tiny", "v1", model...)
 			s := httptest.NewServer(r)
 			defer s.Close()
-			o := artifact.Options{Transport: http.DefaultTransport, Origins: "https://other.example, " + s.URL}
+			o := artifact.Options{Sender: guesthttp.Over(http.DefaultTransport), Origins: "https://other.example, " + s.URL}
 			change(r, &o, s.URL)
 			f := artifact.New(o)
 			host := strings.TrimPrefix(s.URL, "http://")
@@ -111,7 +112,7 @@ func TestLoginWithoutRedirects(t *testing.T) {
 	r.Add("org/tiny", "v1", testoci.File("small", []byte("small")), testoci.File("large", make([]byte, sdk.MaxContent+1)))
 	s := httptest.NewServer(r)
 	defer s.Close()
-	f := artifact.New(artifact.Options{Transport: withLogin{http.DefaultTransport, r.Login}, Origins: s.URL, Registry: s.URL})
+	f := artifact.New(artifact.Options{Sender: guesthttp.Over(withLogin{http.DefaultTransport, r.Login}), Origins: s.URL, Registry: s.URL})
 	m, err := f.Resolve(t.Context(), sdk.ModelRef{Name: strings.TrimPrefix(s.URL, "http://") + "/org/tiny:v1"})
 	if err != nil {
 		t.Fatal(err)
@@ -123,11 +124,11 @@ func TestLoginWithoutRedirects(t *testing.T) {
 	if _, err = f.Locate(t.Context(), sdk.FileRef{Name: m.Name, Revision: m.Revision, Path: "large"}); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "redirects to signed addresses") {
 		t.Errorf("%v", err)
 	}
-	wrong := artifact.New(artifact.Options{Transport: withLogin{http.DefaultTransport, "x:y"}, Origins: s.URL, Registry: s.URL})
+	wrong := artifact.New(artifact.Options{Sender: guesthttp.Over(withLogin{http.DefaultTransport, "x:y"}), Origins: s.URL, Registry: s.URL})
 	if _, err := wrong.Resolve(t.Context(), sdk.ModelRef{Name: m.Name + ":v1"}); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "refuses the login") {
 		t.Errorf("%v", err)
 	}
-	none := artifact.New(artifact.Options{Transport: http.DefaultTransport, Origins: s.URL})
+	none := artifact.New(artifact.Options{Sender: guesthttp.Over(http.DefaultTransport), Origins: s.URL})
 	if _, err := none.Resolve(t.Context(), sdk.ModelRef{Name: m.Name + ":v1"}); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "set SEER_OCI_REGISTRY to "+s.URL) {
 		t.Errorf("%v", err)
 	}
@@ -169,7 +170,7 @@ func TestManifests(t *testing.T) {
 	r.Add("m", "gzip", testoci.Layer{MediaType: "application/vnd.oci.image.layer.v1.tar+gzip", Annotations: map[string]string{"org.opencontainers.image.title": "x"}})
 	r.Add("m", "image", testoci.Layer{MediaType: "application/vnd.oci.image.layer.v1.tar"})
 	r.AddManifest("m", "digest", bytes.Replace(testoci.Manifest(testoci.File("x", nil)), []byte("sha256:e3"), []byte("sha256:E3"), 1))
-	f := artifact.New(artifact.Options{Transport: http.DefaultTransport, Origins: s.URL})
+	f := artifact.New(artifact.Options{Sender: guesthttp.Over(http.DefaultTransport), Origins: s.URL})
 	host := strings.TrimPrefix(s.URL, "http://")
 	for tag, want := range map[string]string{
 		"both": "amd", "one": "arm", "any": "arm",
@@ -193,7 +194,9 @@ func TestConformance(t *testing.T) {
 	r := &testoci.Registry{Token: "anonymous-token", Realm: "https://registry.example/token"}
 	r.Add("org/tiny", "v1", model...)
 	for _, c := range sdktest.FetcherChecks(sdktest.FetcherKit{
-		Open:  func(c *http.Client) sdk.Fetcher { return artifact.New(artifact.Options{Transport: c.Transport}) },
+		Open: func(c *http.Client) sdk.Fetcher {
+			return artifact.New(artifact.Options{Sender: guesthttp.Over(c.Transport)})
+		},
 		Cloud: r, Model: sdk.ModelRef{Source: "oci", Name: "registry.example/org/tiny:v1"}, Unknown: "registry.example/org/none:v1", Quick: true,
 		Headers: http.Header{"X-Login": {"not used by a registry with tokens"}},
 	}) {
@@ -219,7 +222,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add(string(testoci.Manifest(model...)), "a.example/m:v1")
 	f.Add(string(index(entry("sha256:"+strings.Repeat("0", 64), "", ""))), "a.example/m")
 	f.Fuzz(func(t *testing.T, text, name string) {
-		m, err := artifact.New(artifact.Options{Transport: answer(text)}).Resolve(t.Context(), sdk.ModelRef{Name: name})
+		m, err := artifact.New(artifact.Options{Sender: guesthttp.Over(answer(text))}).Resolve(t.Context(), sdk.ModelRef{Name: name})
 		if err != nil {
 			return
 		}

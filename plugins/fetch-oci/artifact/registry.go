@@ -3,14 +3,14 @@ package artifact
 import (
 	"context"
 	"encoding/json"
-	"net/http"
+	"maps"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
 // maxManifest is how large a manifest may be, in bytes, as registries have it.
@@ -41,7 +41,7 @@ func (f *Fetcher) hasLogin(host string) bool {
 }
 
 // get asks a registry, and with a token if it wants one. It returns the token.
-func (f *Fetcher) get(ctx context.Context, r reference, doing, path string, header http.Header, most int64) (guesthttp.Answer, token, error) {
+func (f *Fetcher) get(ctx context.Context, r reference, doing, path string, header guestapi.Header, most int64) (guestapi.Answer, token, error) {
 	f.mu.Lock()
 	t := f.tokens[r.name()]
 	f.mu.Unlock()
@@ -50,36 +50,36 @@ func (f *Fetcher) get(ctx context.Context, r reference, doing, path string, head
 	}
 	for fresh := false; ; fresh = true {
 		a, err := f.send(ctx, f.origin(r.host), doing, path, withToken(header, t), most)
-		if err != nil || a.Status != http.StatusUnauthorized || fresh {
+		if err != nil || a.Status != 401 || fresh {
 			return a, t, err
 		}
-		challenge := a.Header.Get("WWW-Authenticate")
+		challenge := a.Get("WWW-Authenticate")
 		if t, err = f.token(ctx, r, challenge); err != nil || t.text == "" {
 			return a, t, err
 		}
 	}
 }
 
-func withToken(header http.Header, t token) http.Header {
-	out := header.Clone()
+func withToken(header guestapi.Header, t token) guestapi.Header {
+	out := maps.Clone(header)
 	if out == nil {
-		out = http.Header{}
+		out = guestapi.Header{}
 	}
 	if t.text != "" {
-		out.Set("Authorization", "Bearer "+t.text)
+		out["Authorization"] = []string{"Bearer " + t.text}
 	}
 	return out
 }
 
-func (f *Fetcher) send(ctx context.Context, origin, doing, path string, header http.Header, most int64) (guesthttp.Answer, error) {
+func (f *Fetcher) send(ctx context.Context, origin, doing, path string, header guestapi.Header, most int64) (guestapi.Answer, error) {
 	client := f.client(origin)
 	client.MaxAnswer = most
-	return client.Send(ctx, guesthttp.Request{Doing: doing, Method: http.MethodGet, Path: path, Header: header})
+	return client.Send(ctx, guestapi.Request{Doing: doing, Method: "GET", Path: path, Header: header})
 }
 
-func (f *Fetcher) client(origin string) *guesthttp.Client {
+func (f *Fetcher) client(origin string) *guestapi.Client {
 	_, host, _ := strings.Cut(origin, "://")
-	return &guesthttp.Client{Name: host, URL: origin, Transport: f.Transport}
+	return &guestapi.Client{Name: host, URL: origin, Sender: f.Sender}
 }
 
 var parameter = regexp.MustCompile(`([a-z]+)="([^"]*)"`)
@@ -115,10 +115,10 @@ func (f *Fetcher) token(ctx context.Context, r reference, challenge string) (tok
 		AccessToken string  `json:"access_token"`
 		Seconds     float64 `json:"expires_in"`
 	}
-	if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden {
+	if a.Status == 401 || a.Status == 403 {
 		return token{}, nil
 	}
-	if err := json.Unmarshal(a.Body, &got); err != nil || a.Status != http.StatusOK || got.Token+got.AccessToken == "" {
+	if err := json.Unmarshal(a.Body, &got); err != nil || a.Status != 200 || got.Token+got.AccessToken == "" {
 		return token{}, sdk.Errorf(sdk.Unavailable, "%s gives no token (status %d)", realm.Host, a.Status)
 	}
 	if got.Token == "" {
@@ -135,15 +135,15 @@ func (f *Fetcher) token(ctx context.Context, r reference, challenge string) (tok
 }
 
 // problem says what an answer means that is not a success.
-func (f *Fetcher) problem(r reference, doing string, a guesthttp.Answer) error {
+func (f *Fetcher) problem(r reference, doing string, a guestapi.Answer) error {
 	switch a.Status {
-	case http.StatusNotFound:
+	case 404:
 		return sdk.Errorf(sdk.NotFound, "%s does not exist in the registry", r)
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case 401, 403:
 		if f.hasLogin(r.host) {
 			return sdk.Errorf(sdk.Unauthorized, "%s refuses the login in SEER_OCI_LOGIN for %s", r.host, r)
 		}
 		return sdk.Errorf(sdk.Unauthorized, "%s does not exist, or is private: set SEER_OCI_REGISTRY to %s, and SEER_OCI_LOGIN to the base64 of USER:PASSWORD", r, f.origin(r.host))
 	}
-	return f.client(f.origin(r.host)).Problem(guesthttp.Request{Doing: doing}, a)
+	return f.client(f.origin(r.host)).Problem(guestapi.Request{Doing: doing}, a)
 }

@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"path"
 	"slices"
@@ -21,7 +20,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
 const (
@@ -30,7 +29,7 @@ const (
 )
 
 // Fetcher implements [sdk.Fetcher]. The transport must return answers that redirect.
-type Fetcher struct{ Transport http.RoundTripper }
+type Fetcher struct{ Sender guestapi.Sender }
 
 // address is the name of a model.
 type address struct {
@@ -125,7 +124,7 @@ func (f Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMod
 
 // listed reads the list of files, in the form that sha256sum writes.
 func (f Fetcher) listed(ctx context.Context, a address) ([]sdk.ModelFile, error) {
-	answer, err := f.ask(ctx, http.MethodGet, a.String())
+	answer, err := f.ask(ctx, "GET", a.String())
 	if err != nil {
 		return nil, err
 	}
@@ -163,31 +162,31 @@ func (f Fetcher) listed(ctx context.Context, a address) ([]sdk.ModelFile, error)
 
 // size asks how large a file is.
 func (f Fetcher) size(ctx context.Context, address string) (int64, error) {
-	a, err := f.ask(ctx, http.MethodHead, address)
+	a, err := f.ask(ctx, "HEAD", address)
 	if err != nil {
 		return 0, err
 	}
-	n, err := strconv.ParseInt(a.Header.Get("Content-Length"), 10, 64)
+	n, err := strconv.ParseInt(a.Get("Content-Length"), 10, 64)
 	if err != nil || n < 0 {
 		return 0, sdk.Errorf(sdk.Unsupported, "the server of %s does not say how large the file is; append &size=BYTES to the name of the model", address)
 	}
 	return n, nil
 }
 
-func (f Fetcher) ask(ctx context.Context, method, address string) (guesthttp.Answer, error) {
+func (f Fetcher) ask(ctx context.Context, method, address string) (guestapi.Answer, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return guesthttp.Answer{}, sdk.Errorf(sdk.Invalid, "%.200q is not an address", address)
+		return guestapi.Answer{}, sdk.Errorf(sdk.Invalid, "%.200q is not an address", address)
 	}
-	client := guesthttp.Client{Name: u.Host, URL: u.Scheme + "://" + u.Host, Transport: f.Transport}
-	r := guesthttp.Request{Doing: "asking for " + u.Path, Method: method, Path: u.RequestURI()}
+	client := guestapi.Client{Name: u.Host, URL: u.Scheme + "://" + u.Host, Sender: f.Sender}
+	r := guestapi.Request{Doing: "asking for " + u.Path, Method: method, Path: u.RequestURI()}
 	a, err := client.Send(ctx, r)
 	switch {
 	case err != nil:
 		return a, err
 	case a.Status/100 == 3:
 		return a, sdk.Errorf(sdk.Unsupported, "%s redirects to another address; name that one, or append &size=BYTES to the name of one file", address)
-	case a.Status != http.StatusOK:
+	case a.Status != 200:
 		return a, client.Problem(r, a)
 	}
 	return a, nil

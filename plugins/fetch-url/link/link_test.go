@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/plugins/fetch-url/link"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/guesthttp"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
@@ -52,7 +53,7 @@ func server() http.Handler {
 func TestFiles(t *testing.T) {
 	s := httptest.NewTLSServer(server())
 	defer s.Close()
-	f := link.Fetcher{Transport: s.Client().Transport}
+	f := link.Fetcher{Sender: guesthttp.Over(s.Client().Transport)}
 	for name, want := range map[string][]sdk.ModelFile{
 		s.URL + "/model.gguf#sha256=" + digest("weights"): {{Path: "model.gguf", Size: 7, SHA256: digest("weights")}},
 		s.URL + "/empty?x=1#sha256=" + digest(""):         {{Path: "empty", Size: 0, SHA256: digest("")}},
@@ -90,7 +91,7 @@ func TestFiles(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	s := httptest.NewTLSServer(server())
 	defer s.Close()
-	f := link.Fetcher{Transport: s.Client().Transport}
+	f := link.Fetcher{Sender: guesthttp.Over(s.Client().Transport)}
 	good := "#sha256=" + digest("weights")
 	for name, want := range map[string]struct {
 		code sdk.Code
@@ -123,7 +124,7 @@ func TestConformance(t *testing.T) {
 	const base = "https://models.example/tiny/"
 	name := base + "SHA256SUMS#sha256=" + digest(sums())
 	sdktest.Fetcher(t, sdktest.FetcherKit{
-		Open:  func(c *http.Client) sdk.Fetcher { return link.Fetcher{Transport: c.Transport} },
+		Open:  func(c *http.Client) sdk.Fetcher { return link.Fetcher{Sender: guesthttp.Over(c.Transport)} },
 		Cloud: server(), Model: sdk.ModelRef{Source: "url", Name: name}, Unknown: base + "none#sha256=" + digest("none"), Quick: true,
 	})
 }
@@ -139,7 +140,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add(sums(), "/tiny/SHA256SUMS")
 	f.Add(digest("")+"  ../x", "/SHA256SUMS")
 	f.Fuzz(func(t *testing.T, list, path string) {
-		m, err := link.Fetcher{Transport: answer(list)}.Resolve(t.Context(), sdk.ModelRef{Name: "https://a.example" + path + "#sha256=" + digest(list)})
+		m, err := link.Fetcher{Sender: guesthttp.Over(answer(list))}.Resolve(t.Context(), sdk.ModelRef{Name: "https://a.example" + path + "#sha256=" + digest(list)})
 		if err != nil {
 			return
 		}

@@ -317,6 +317,7 @@ class StartParams(TypedDict):
     dir: str
     experiment: NotRequired[Any]
     file: NotRequired[str]
+    max_wait: NotRequired[float]
     name: NotRequired[str]
     snapshot: NotRequired[str]
 

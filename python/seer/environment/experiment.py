@@ -98,15 +98,16 @@ class EnvironmentHandle:
 
 
 @blocking
-async def setup_environment(config: ExperimentConfig) -> EnvironmentHandle:
+async def setup_environment(config: ExperimentConfig, *, max_wait: float = 0) -> EnvironmentHandle:
     """Makes the sandbox of an experiment: machine, packages, models, repositories and Jupyter.
 
-    The models are on disk and none is loaded; no notebook is open. The sandbox ends with
+    ``max_wait`` is for how long to wait while no machine or GPU that fits is free. The models are
+    on disk and none is loaded; no notebook is open. The sandbox ends with
     ``handle._client.terminate_sandbox(handle.sandbox_id)``, with ``handle.sandbox.terminate()``,
     and with this program.
     """
     made = config.sandbox_config()
-    sandbox = Sandbox(made)
+    sandbox = Sandbox(made, max_wait=max_wait)
     values, sandbox._problems = made._experiment(False)
     sandbox._source = {
         "experiment": {

@@ -43,15 +43,20 @@ class Sandbox:
 
     _scoped = False
 
-    def __init__(self, config: Optional[SandboxConfig] = None, name: Optional[str] = None, progress: Optional[Progress] = None):
-        """``name`` is another way to find the sandbox. ``progress`` is called with each event, and
+    def __init__(
+        self, config: Optional[SandboxConfig] = None, name: Optional[str] = None, progress: Optional[Progress] = None, *,
+        max_wait: float = 0,
+    ):
+        """``max_wait`` is for how long to wait while no machine or GPU that fits is free;
+        ``math.inf`` waits without a limit. ``name`` is another way to find the sandbox. ``progress`` is called with each event, and
         with it as a sentence; without it, a notebook or a terminal shows how far the work is."""
         __tracebackhide__ = True
-        problems = _wrong(config, name, progress)
+        problems = _wrong(config, name, progress, max_wait)
         if problems:
             raise ConfigError("", problems)
         self.config = config if config is not None else _default()
         self._name, self._progress, self._snapshot = name, progress, ""
+        self._max_wait = min(float(max_wait), _LONGEST)
         self._problems: list[Problem] = []  # of source, which only the types of Python show
         self._source: wire.StartParams = {}  # type: ignore[typeddict-item]  # where it is not config alone
         self._info: wire.Info = {}  # type: ignore[typeddict-item]  # until it has started
@@ -68,7 +73,7 @@ class Sandbox:
     async def _start(self: S) -> S:
         if self._info:
             raise Error(f"the sandbox {self.sandbox_id} was started before; make another one", "conflict")
-        params: wire.StartParams = {"dir": os.getcwd(), "name": self._name or "", "snapshot": self._snapshot}
+        params: wire.StartParams = {"dir": os.getcwd(), "name": self._name or "", "snapshot": self._snapshot, "max_wait": self._max_wait}
         problems = self._problems
         if not self._source:
             values, problems = self.config._experiment(self._scoped)
@@ -329,8 +334,11 @@ def _default() -> SandboxConfig:
     return SandboxConfig()
 
 
-def _wrong(config: object, name: object, progress: object) -> list[Problem]:
-    if config is None and name is None and progress is None:
+_LONGEST = 1e9  # seconds; JSON has no infinity
+
+
+def _wrong(config: object, name: object, progress: object, max_wait: object) -> list[Problem]:
+    if config is None and name is None and progress is None and max_wait == 0:
         return []
     from .config import SandboxConfig
 
@@ -342,6 +350,8 @@ def _wrong(config: object, name: object, progress: object) -> list[Problem]:
     ):
         if value is not None and not fits:
             problems.append(Problem(field, f"must be {want}, not {type(value).__name__}", hint))
+    if isinstance(max_wait, bool) or not isinstance(max_wait, (int, float)) or not max_wait >= 0:
+        problems.append(Problem("max_wait", f"must be a number of seconds from 0 on, not {max_wait!r}", "such as 3600, or math.inf"))
     return problems
 
 

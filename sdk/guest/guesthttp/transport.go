@@ -8,10 +8,8 @@ package guesthttp
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest/internal/stream"
@@ -53,7 +51,7 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	body.start(s)
 	head := s.Head()
 	if head == nil {
-		return nil, failure(req, unanswered(s.Ended()))
+		return nil, failure(req, s.Ended().Unanswered())
 	}
 	return response(req, s, head), nil
 }
@@ -82,11 +80,8 @@ func opening(req *http.Request, body *upload, keep bool) (sdk.HTTPOpen, error) {
 	return in, nil
 }
 
-func unanswered(end *stream.End) error {
-	if end.Err != nil {
-		return end.Err
-	}
-	return sdk.Errorf(sdk.Internal, "the host ended the request without an answer")
+func failure(req *http.Request, err error) error {
+	return stream.Failure(req.Context(), req.URL.Host, err)
 }
 
 func response(req *http.Request, s *stream.Stream, head *sdk.Event) *http.Response {
@@ -98,7 +93,7 @@ func response(req *http.Request, s *stream.Stream, head *sdk.Event) *http.Respon
 		ProtoMinor:    1,
 		Header:        http.Header{},
 		ContentLength: -1,
-		Body:          &body{req: req, stream: s},
+		Body:          s.Body(req.Context(), req.URL.Host, http.ErrBodyReadAfterClose),
 		Request:       req,
 	}
 	for key, values := range head.Headers {
@@ -110,41 +105,4 @@ func response(req *http.Request, s *stream.Stream, head *sdk.Event) *http.Respon
 		r.ContentLength = n
 	}
 	return r
-}
-
-// body is a response's.
-type body struct {
-	req    *http.Request
-	stream *stream.Stream
-	rest   []byte
-	closed atomic.Bool // possibly during Read
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if b.closed.Load() {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	for len(b.rest) == 0 {
-		if len(p) == 0 {
-			return 0, nil
-		}
-		piece, end := b.stream.Next()
-		switch {
-		case end == nil:
-			b.rest = piece
-		case end.Err != nil:
-			return 0, failure(b.req, end.Err)
-		default:
-			return 0, io.EOF
-		}
-	}
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
-	return n, nil
-}
-
-func (b *body) Close() error {
-	b.closed.Store(true)
-	b.stream.Drop(http.ErrBodyReadAfterClose)
-	return nil
 }

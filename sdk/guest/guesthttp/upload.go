@@ -10,8 +10,6 @@ import (
 	"github.com/seer-engine/seer/sdk/guest/internal/stream"
 )
 
-const pieceSize = 64 << 10 // bytes sent at once
-
 // upload is the body of a request; nil is none. It is closed exactly once, whatever
 // happens, for a [http.RoundTripper] owes that to its caller.
 type upload struct {
@@ -51,7 +49,7 @@ func (u *upload) start(s *stream.Stream) {
 }
 
 func (u *upload) send(s *stream.Stream) error {
-	buf := make([]byte, pieceSize)
+	buf := make([]byte, stream.Piece)
 	for {
 		n, err := u.body.Read(buf)
 		if n > 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,10 @@ type pulled struct {
 	License  string `json:"license"`
 	Gate     string `json:"gate"`
 }
+
+// gcPercent keeps a download small: most of its memory is a plugin, which a collection passes in
+// milliseconds.
+const gcPercent = 25
 
 func newPull(a app) *cobra.Command {
 	var include, exclude []string
@@ -47,6 +52,7 @@ The result is the folder of each model, from which you can read its files.`,
 			if err != nil {
 				return err
 			}
+			debug.SetGCPercent(gcPercent)
 			all, errs := []pulled{}, []error{}
 			for _, ref := range refs {
 				ref.Include, ref.Exclude = include, exclude

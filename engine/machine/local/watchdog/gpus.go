@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/machine/local/proc"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/text"
 )
 
@@ -74,12 +74,12 @@ func (w *watchdog) lookAtGPUs(ctx context.Context, now time.Time) (next time.Dur
 	}
 	go func() {
 		defer w.asking.Store(false)
-		state, err := w.ask(ctx)
+		driver, err := w.ask(ctx)
 		if err != nil {
 			return // the next look tells
 		}
 		for i, m := range watched {
-			if m.measure(state, claims[i], pidsOf(seen[i]), w.limits.gpuLooks) {
+			if m.measure(driver, claims[i], pidsOf(seen[i]), w.limits.gpuLooks) {
 				w.wake()
 			}
 		}
@@ -108,13 +108,13 @@ func pidsOf(p proc.Machine) map[int]bool {
 }
 
 // measure takes over what the driver says, and reports whether the machine has to end.
-func (m *machine) measure(state gpulease.State, claims []gpulease.Kept, pids map[int]bool, looks int) bool {
+func (m *machine) measure(driver gpulease.State, claims []gpulease.Kept, pids map[int]bool, looks int) bool {
 	m.gpus.mu.Lock()
 	defer m.gpus.mu.Unlock()
 	sum, over := int64(0), ""
 	for _, k := range claims {
 		used, listed := int64(0), false
-		for _, p := range state.Processes {
+		for _, p := range driver.Processes {
 			if p.UUID == k.UUID {
 				listed = true
 				if pids[p.PID] {
@@ -123,7 +123,7 @@ func (m *machine) measure(state gpulease.State, claims []gpulease.Kept, pids map
 			}
 		}
 		if !listed && k.Bytes == 0 { // in a container the driver names no processes
-			used = state.Devices[k.UUID].Used
+			used = driver.Devices[k.UUID].Used
 		}
 		if sum += used; k.Bytes > 0 && used > k.Bytes+Margin(k.Bytes) {
 			over = fmt.Sprintf("it used %s of the GPU %s, more than its share of %s", text.Bytes(used), k.UUID, text.Bytes(k.Bytes))
@@ -139,7 +139,7 @@ func (m *machine) measure(state gpulease.State, claims []gpulease.Kept, pids map
 	if usage != m.gpus.usage {
 		m.gpus.usage = usage
 		if data, err := json.Marshal(usage); err == nil {
-			_ = os.WriteFile(filepath.Join(m.root, GPUUsageName), data, 0o600) // only for who asks
+			_ = state.WriteFile(filepath.Join(m.root, GPUUsageName), data, 0o600) // only for who asks
 		}
 	}
 	return m.gpus.why != ""

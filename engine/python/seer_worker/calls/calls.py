@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Union
 
 from ..process.context import Scope
+from ..process.gpu_memory import NOTHING
 from ..transport.connection import Connection
 from ..transport.frames import FrameError
 from ..values.body import BodyReader, Buffer, value_parts
@@ -38,7 +39,7 @@ class Call:
     __slots__ = (
         "id", "fn", "token", "client", "body", "tagged", "timeout", "output", "handle_above", "linger", "detached", "deflate",
         "state", "reason", "followers", "last", "queued_at", "started_at", "began", "deadline", "position", "told_at", "left_at",
-        "stop", "again_at", "scope", "order", "items", "ahead", "room", "limit", "metered", "queue")
+        "stop", "again_at", "scope", "order", "items", "ahead", "room", "limit", "metered", "queue", "gpu")
 
     def __init__(self, header: Dict[str, Any], body: Union[bytes, BodyReader], token: str, client: str) -> None:
         self.id: str = header.get("id", "")
@@ -47,6 +48,7 @@ class Call:
         self.client = client
         self.body: Union[bytes, BodyReader] = body
         self.timeout = 0.0
+        self.gpu = NOTHING  # what it has used, once it has run
         self.handle_above: Optional[int] = None
         self.linger: Optional[float] = None
         self.tagged = self.output = self.detached = self.deflate = False

@@ -15,6 +15,7 @@ from ..journal.journal import Journal
 from ..journal.recording import Recording
 from ..policy.limits import Limits
 from ..process.context import Scope
+from ..process.gpu_memory import GPUMemory
 from ..transport.arrival import Arrival
 from ..transport.connection import Connection
 from .failures import Failures
@@ -45,6 +46,7 @@ class Answers:
         self._delivery, self._output, self._failures, self._stager = parts.delivery, parts.output, failures, parts.stager
         self._lent: List[Tuple[str, int, Any]] = []  # answers in the journal that are memory of the user's objects
         self._lending = threading.Lock()
+        self.gpus = GPUMemory()
 
     def answer(self, call: Call, encoded: values.Encoded) -> None:
         """The function has returned."""
@@ -53,7 +55,7 @@ class Answers:
             return
         body, borrowed = body_of(call, encoded, self._table.alone)
         n = call.last + 1
-        header = self._journal.result(call.id, n, body, encoded.tagged, seconds)
+        header = self._journal.result(call.id, n, body, encoded.tagged, seconds, call.gpu)
         if borrowed and in_memory(self._journal, call.id):
             self._lent.append((call.id, n, body))
         arrival = self._stager.arrival(encoded)
@@ -89,7 +91,7 @@ class Answers:
             with self._scheduler.lock:
                 self._scheduler.end(call, error)
             return
-        header = self._journal.error(call.id, call.last + 1, error, seconds)
+        header = self._journal.error(call.id, call.last + 1, error, seconds, call.gpu)
         with self._scheduler.lock:
             self._scheduler.ended(call, framed(header, b""), False)
 
@@ -97,6 +99,7 @@ class Answers:
         """The run is over: no event comes any more but the last. None if that has been given already."""
         seconds = time.monotonic() - call.began
         self.unmeter(call, seconds)
+        call.gpu = self.gpus.end(call.id, seconds)
         self.end_capture(call.scope)
         with self._scheduler.lock:
             if call.state == ENDED:

@@ -138,6 +138,7 @@ class Runner:
         if left is not None and not 0 < limit <= left:
             limit, call.limit = left, "token"
         self._journal.started(call.id, call.fn, call.token, call.client)
+        self._answers.gpus.begin(call.id)
         if limit or left is not None:
             call.deadline = now + limit
             if threading.get_ident() != self._main:

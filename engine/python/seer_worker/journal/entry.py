@@ -2,6 +2,8 @@
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from ..process.gpu_memory import NOTHING
+
 # An event's number, its kind and where it lies: the segment, the offset of its header, the lengths of header and body.
 # In memory: segment 0, the header itself, the body itself, and the body's length.
 Place = Tuple[int, str, int, Any, Any, int]
@@ -35,7 +37,7 @@ class Entry:
     """What is known of a call."""
 
     __slots__ = ("id", "fn", "token", "client", "state", "detached", "queued", "started", "ended", "seconds", "acked", "answered",
-                 "elsewhere", "bytes", "error", "events", "arguments")
+                 "elsewhere", "bytes", "gpu", "error", "events", "arguments")
 
     def __init__(self, id: str, fn: str, token: str, client: str, state: str, queued: float, started: float) -> None:
         self.id, self.fn, self.token, self.client = id, fn, token, client
@@ -47,6 +49,7 @@ class Entry:
         self.answered = False  # its events are still there; without, a repeat is `unknown_call`
         self.elsewhere = False  # the worker that this one replaces still runs it: ask again
         self.bytes = 0
+        self.gpu = NOTHING
         self.error: Optional[Dict[str, Any]] = None
         self.events: Optional[List[Place]] = None
         self.arguments = 0  # the segment where they are, as long as they are needed
@@ -59,6 +62,8 @@ class Entry:
             call["started_unix"] = self.started
         if self.ended:
             call.update(ended_unix=self.ended, seconds=self.seconds, bytes=self.bytes)
+        if self.gpu.bytes:
+            call.update(gpu_bytes=self.gpu.bytes, gpu_seconds=self.gpu.seconds)
         if self.error is not None:
             call["error"] = self.error
         return call

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Mapping, Optional, Tuple
 
+from ..process.gpu_memory import NOTHING, GPUUse
 from .answers import Answers
 from .entry import Entry, Place
 
@@ -46,9 +47,10 @@ class History:
             entry.events.append(place)
         entry.bytes += place[5]
 
-    def ended(self, entry: Entry, state: str, now: float, seconds: float) -> None:
+    def ended(self, entry: Entry, state: str, now: float, seconds: float, gpu: GPUUse = NOTHING) -> None:
         self.drop_arguments(entry)
         entry.finish(state, now, seconds)
+        entry.gpu = gpu
         entry.answered = True
         self._answers.add(entry)
         if now >= self._next_sweep or self._answers.bytes > self._keep_bytes or len(self._answers) > self._keep_calls:

@@ -7,6 +7,7 @@ import weakref
 from itertools import islice
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ..process.gpu_memory import NOTHING, GPUUse
 from .entry import GONE, Again, Entry, Event, Place
 from .history import History
 from .predecessor import Predecessor, end_with
@@ -115,26 +116,26 @@ class Journal:
         header = b'{"t":"item","id":"%b","n":%d%b,"time":%.6f}' % (id.encode(), n, _TAGGED[tagged], time.time())
         return self._event(id, n, "item", header, body)
 
-    def result(self, id: str, n: int, body: Body, tagged: bool = False, seconds: float = 0.0) -> bytes:
+    def result(self, id: str, n: int, body: Body, tagged: bool = False, seconds: float = 0.0, gpu: GPUUse = NOTHING) -> bytes:
         """The answer. One above 16 MiB is kept in memory, by reference (see keep), and is lost with the worker."""
         now = time.time()
-        header = b'{"t":"result","id":"%b","n":%d%b,"seconds":%.6f,"time":%.6f}' % (id.encode(), n, _TAGGED[tagged], seconds, now)
+        header = b'{"t":"result","id":"%b","n":%d%b,"seconds":%.6f%b,"time":%.6f}' % (id.encode(), n, _TAGGED[tagged], seconds, _gpu(gpu), now)
         with self._lock:
             entry = self._history.entries.get(id)
             if entry is not None:
                 self._history.event(entry, self._writer.place(n, "result", header, body))
-                self._history.ended(entry, "done", now, seconds)
+                self._history.ended(entry, "done", now, seconds, gpu)
         return header
 
-    def error(self, id: str, n: int, error: Mapping[str, Any], seconds: float = 0.0) -> bytes:
+    def error(self, id: str, n: int, error: Mapping[str, Any], seconds: float = 0.0, gpu: GPUUse = NOTHING) -> bytes:
         """error is CALL_ERROR, scrubbed. Also ends a call that never started (cancelled in the queue)."""
         now = time.time()
-        header = b'{"t":"error","id":"%b","n":%d,"error":%b,"seconds":%.6f,"time":%.6f}' % (
-            id.encode(), n, to_json(error).encode(), seconds, now)
+        header = b'{"t":"error","id":"%b","n":%d,"error":%b,"seconds":%.6f%b,"time":%.6f}' % (
+            id.encode(), n, to_json(error).encode(), seconds, _gpu(gpu), now)
         with self._lock:
             entry = self._history.entries.get(id)
             if entry is not None:
-                end_with(self._history, self._writer, entry, n, error, header, now, seconds)
+                end_with(self._history, self._writer, entry, n, error, header, now, seconds, gpu)
         return header
 
     def keep(self, id: str, n: int, body: bytes) -> None:
@@ -259,6 +260,11 @@ class Journal:
         except (OSError, ValueError):
             return Event(n, kind, b"", b"", True)
         return Event(n, kind, bytes(data[:length]), data[length:], False)
+
+
+def _gpu(use: GPUUse) -> bytes:
+    """The fields of a header for what a call has used of GPUs; none if it has used nothing."""
+    return b',"gpu_bytes":%d,"gpu_seconds":%.6f' % use if use.bytes else b""
 
 
 _TAGGED = {False: b"", True: b',"tagged":true'}

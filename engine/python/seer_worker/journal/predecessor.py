@@ -4,6 +4,7 @@ import os
 import time
 from typing import Any, Dict, List, Mapping, Sequence
 
+from ..process.gpu_memory import NOTHING, GPUUse
 from .entry import Again, Entry, state_of
 from .history import History
 from .replay import Replay
@@ -89,8 +90,8 @@ class Predecessor:
 
 
 def end_with(history: History, writer: Writer, entry: Entry, n: int, error: Mapping[str, Any], header: bytes, now: float,
-             seconds: float) -> None:
+             seconds: float, gpu: GPUUse = NOTHING) -> None:
     """Ends a call with an error."""
     history.event(entry, writer.place(n, "error", header, b""))
     entry.error = {"code": error.get("code"), "message": error.get("message", "")}
-    history.ended(entry, state_of(error), now, seconds)
+    history.ended(entry, state_of(error), now, seconds, gpu)

@@ -3,6 +3,7 @@
 import time
 from typing import Any, Dict, Iterator, List
 
+from ..process.gpu_memory import GPUUse
 from .entry import GONE, Again, Entry, state_of
 from .history import History
 from .scan import Record
@@ -156,11 +157,12 @@ class Replay:
         n, kind = int(header.get("n") or 1), header["t"]
         error = dict(header["error"]) if kind == "error" else None
         seconds = float(header.get("seconds") or 0.0)
+        gpu = GPUUse(int(header.get("gpu_bytes") or 0), float(header.get("gpu_seconds") or 0.0))
         self._store.need(number)
         history.event(entry, (n, kind, GONE if header.get("missing") is True else number, record.at, record.length, record.size))
         if last:
             entry.error = None if error is None else {"code": error.get("code"), "message": error.get("message", "")}
-            history.ended(entry, "done" if error is None else state_of(error), now, seconds)
+            history.ended(entry, "done" if error is None else state_of(error), now, seconds, gpu)
             if self._count and entry.started and entry.token:
                 history.count(entry.token, now, seconds=entry.seconds)
 

@@ -4,22 +4,21 @@ package pond
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
-	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+	"github.com/seer-engine/seer/sdk/guest/guestapi"
 )
 
-// Provider implements [sdk.Provider]. In a plugin API.Transport is nil: the host.
-type Provider struct{ API guesthttp.Client }
+// Provider implements [sdk.Provider]. In a plugin API.Sender is nil: the host.
+type Provider struct{ API guestapi.Client }
 
 // New makes a provider for the server at address. Pond's own error codes are told apart
 // where the status alone does not say enough.
 func New(address string) *Provider {
-	return &Provider{guesthttp.Client{Name: "Pond", URL: address, Codes: map[string]sdk.Code{"sold_out": sdk.NoCapacity}, KeyHint: "make a key at https://pond.example/keys"}}
+	return &Provider{guestapi.Client{Name: "Pond", URL: address, Codes: map[string]sdk.Code{"sold_out": sdk.NoCapacity}, KeyHint: "make a key at https://pond.example/keys"}}
 }
 
 type machine struct {
@@ -49,7 +48,7 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) (offers []sdk.O
 			Hourly            float64 `json:"usd_per_hour"`
 		}
 	}
-	err = p.API.Do(ctx, guesthttp.Request{Doing: "asking for prices", Method: "GET", Path: "/v1/prices"}, &a)
+	err = p.API.Do(ctx, guestapi.Request{Doing: "asking for prices", Method: "GET", Path: "/v1/prices"}, &a)
 	for _, o := range a.Prices {
 		// n is how many GPUs it has, for Pond's have one or none.
 		name, n := gpu.Canonical(o.GPU), min(len(o.GPU), 1)
@@ -76,7 +75,7 @@ func (p *Provider) Create(ctx context.Context, s sdk.MachineSpec, _ json.RawMess
 		s.Offer = fit[0].ID
 	}
 	m, body := machine{}, map[string]any{"size": s.Offer, "owner": s.Owner, "name": s.Name, "command": s.Command, "env": s.Env, "port": s.Port, "end_unix": s.EndUnix}
-	err = p.API.Do(ctx, guesthttp.Request{Doing: "renting a " + s.Offer, Method: "POST", Path: "/v1/machines", Body: body, Header: http.Header{"Idempotency-Key": {s.Key}}}, &m)
+	err = p.API.Do(ctx, guestapi.Request{Doing: "renting a " + s.Offer, Method: "POST", Path: "/v1/machines", Body: body, Header: guestapi.Header{"Idempotency-Key": {s.Key}}}, &m)
 	if err == nil && m.ID == "" { // asked again, Pond gives the same machine
 		err = sdk.Errorf(sdk.Unavailable, "renting a %s: Pond gives no id", s.Offer)
 	}
@@ -85,7 +84,7 @@ func (p *Provider) Create(ctx context.Context, s sdk.MachineSpec, _ json.RawMess
 
 func (p *Provider) machines(ctx context.Context, query url.Values) ([]machine, error) {
 	var a struct{ Machines []machine }
-	err := p.API.Do(ctx, guesthttp.Request{Doing: "listing machines", Method: "GET", Path: "/v1/machines", Query: query}, &a)
+	err := p.API.Do(ctx, guestapi.Request{Doing: "listing machines", Method: "GET", Path: "/v1/machines", Query: query}, &a)
 	return a.Machines, err
 }
 
@@ -118,7 +117,7 @@ func (p *Provider) List(ctx context.Context, owner string) (found []sdk.Listed, 
 
 // Terminate implements [sdk.Provider].
 func (p *Provider) Terminate(ctx context.Context, handle string) error {
-	if err := p.API.Do(ctx, guesthttp.Request{Doing: "ending " + handle, Method: "DELETE", Path: "/v1/machines/" + url.PathEscape(handle)}, nil); sdk.CodeOf(err) != sdk.NotFound {
+	if err := p.API.Do(ctx, guestapi.Request{Doing: "ending " + handle, Method: "DELETE", Path: "/v1/machines/" + url.PathEscape(handle)}, nil); sdk.CodeOf(err) != sdk.NotFound {
 		return err
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/examples/plugins/pond-simulator/pondcloud"
 	"github.com/seer-engine/seer/examples/plugins/provider-pond/pond"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/guesthttp"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
@@ -40,7 +41,7 @@ func start(t *testing.T, o pondcloud.Options) (*pond.Provider, *pondcloud.Cloud)
 		}
 	})
 	p := pond.New(server.URL)
-	p.API.Transport = authorized("pond-key")
+	p.API.Sender = guesthttp.Over(authorized("pond-key"))
 	return p, cloud
 }
 
@@ -162,7 +163,7 @@ func TestWhatIsNotThereIsRefused(t *testing.T) {
 	if n := len(cloud.Machines()); n != 1 {
 		t.Errorf("%d machines", n)
 	}
-	p.API.Transport = authorized("wrong")
+	p.API.Sender = guesthttp.Over(authorized("wrong"))
 	if _, err := p.Offers(t.Context(), sdk.OfferQuery{}); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "https://pond.example/keys") {
 		t.Errorf("wrong key: %v", err)
 	}
@@ -201,7 +202,7 @@ func TestConformance(t *testing.T) {
 	sdktest.Provider(t, sdktest.ProviderKit{
 		Open: func(c *http.Client) sdk.Provider {
 			p := pond.New("https://api.pond.example")
-			p.API.Transport = c.Transport
+			p.API.Sender = guesthttp.Over(c.Transport)
 			return p
 		},
 		Cloud:   cloud,

@@ -1,10 +1,9 @@
-package guesthttp
+package guestapi
 
 import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -38,9 +37,10 @@ func InDoubt(err error) bool {
 	return errors.As(err, &d)
 }
 
-// problem says what an answer means that is not a success.
-func (c *Client) problem(r Request, status int, header http.Header, body []byte) error {
-	said, own := parseProblem(body)
+// Problem says what an answer means that is not a success, as [Client.Do] does.
+func (c *Client) Problem(r Request, a Answer) error {
+	status := a.Status
+	said, own := parseProblem(a.Body)
 	fail := func(code sdk.Code, words string) *sdk.Error {
 		e := c.errorf(code, r, "%s", words)
 		if said != "" {
@@ -59,12 +59,12 @@ func (c *Client) problem(r Request, status int, header http.Header, body []byte)
 			e.Message += "; " + c.KeyHint
 		}
 	case sdk.RateLimited, sdk.Unavailable:
-		e.Seconds = RetryAfter(header, time.Now())
+		e.Seconds = RetryAfter(a.Header, time.Now())
 	}
 	if status/100 == 3 {
-		e.Message += elsewhere(header)
+		e.Message += elsewhere(a)
 	}
-	if status >= 500 || status == http.StatusRequestTimeout {
+	if status >= 500 || status == 408 {
 		return unsure(e)
 	}
 	return e
@@ -79,27 +79,27 @@ func usual(status int, known bool, code sdk.Code) (sdk.Code, string) {
 	switch {
 	case status/100 == 3:
 		return sdk.Invalid, "sends elsewhere, which is not followed"
-	case status == http.StatusUnauthorized:
+	case status == 401:
 		return sdk.Unauthorized, "refuses the credential"
-	case status == http.StatusPaymentRequired:
+	case status == 402:
 		return sdk.Unauthorized, "wants to be paid first"
-	case status == http.StatusForbidden:
+	case status == 403:
 		return sdk.Unauthorized, "refuses access"
-	case status == http.StatusNotFound || status == http.StatusGone:
+	case status == 404 || status == 410:
 		return sdk.NotFound, "does not know it"
-	case status == http.StatusTooManyRequests:
+	case status == 429:
 		return sdk.RateLimited, "asks to slow down"
-	case status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented:
+	case status == 405 || status == 501:
 		return sdk.Unsupported, "cannot do it"
-	case status == http.StatusRequestTimeout || status == http.StatusTooEarly || status >= 500:
+	case status == 408 || status == 425 || status >= 500:
 		return sdk.Unavailable, "is not available now (HTTP " + strconv.Itoa(status) + ")"
 	}
 	return sdk.Invalid, "says no (HTTP " + strconv.Itoa(status) + ")"
 }
 
 // elsewhere is where a redirect leads, without what else may be in the address.
-func elsewhere(header http.Header) string {
-	u, err := url.Parse(header.Get("Location"))
+func elsewhere(a Answer) string {
+	u, err := url.Parse(a.Get("Location"))
 	if err != nil || u.Host == "" {
 		return ""
 	}
@@ -110,11 +110,11 @@ const maxWait = 24 * 60 * 60 // seconds: who asks for more is not meant literall
 
 // RetryAfter reads the header Retry-After, which is a number of seconds or a date: the
 // seconds to wait. 0 = it is not there, or the time has come.
-func RetryAfter(header http.Header, now time.Time) float64 {
-	text := strings.TrimSpace(header.Get("Retry-After"))
+func RetryAfter(header Header, now time.Time) float64 {
+	text := strings.TrimSpace(get(header, "Retry-After"))
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		at, err := http.ParseTime(text)
+		at, err := parseTime(text)
 		if err != nil {
 			return 0
 		}
@@ -124,6 +124,16 @@ func RetryAfter(header http.Header, now time.Time) float64 {
 		return 0
 	}
 	return min(seconds, maxWait)
+}
+
+// parseTime reads a date in one of the three forms that HTTP allows.
+func parseTime(text string) (at time.Time, err error) {
+	for _, form := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
+		if at, err = time.Parse(form, text); err == nil {
+			return at, nil
+		}
+	}
+	return at, err
 }
 
 // parseProblem finds what an error says, as one short line, and its code. Backends
