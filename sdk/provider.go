@@ -66,6 +66,34 @@ type Account struct {
 	ID string `json:"id"`
 }
 
+// Router is implemented by a provider with [FeatureRoutes].
+type Router interface {
+	// Route says how a port of a machine is reached for which Observe has given an [Endpoint]
+	// with [RouteURL]. It is a short call that moves no data: the engine makes the connection,
+	// and makes it anew when it breaks. It is asked once for each port, so that a route must
+	// stay valid while the machine lives.
+	Route(ctx context.Context, handle string, port int) (Route, error)
+}
+
+// RouteURL is the URL of an [Endpoint] that is reached by a [Route].
+const RouteURL = "route:"
+
+// Route is how a port of a machine is reached. One of the fields is set.
+type Route struct {
+	SSH *SSHRoute `json:"ssh,omitempty"`
+}
+
+// SSHRoute leads through a host that the user reaches by SSH. It needs a permission of the
+// manifest: [SSHForward], and with a Command [SSHExec].
+type SSHRoute struct {
+	Host string `json:"host"` // as ssh takes it
+
+	// Command runs on the host, and carries connections between its standard streams and
+	// Target; empty = the command pipe of [SSHProgram].
+	Command []string `json:"command,omitempty"`
+	Target  string   `json:"target"` // where the port is on that host: unix:/absolute/path or tcp:PORT of its loopback
+}
+
 // Feature is an optional ability of a provider.
 type Feature string
 
@@ -79,6 +107,8 @@ const (
 	FeatureIdleTimeout Feature = "idle_timeout" // ends an idle machine by itself
 	FeatureHostMounts  Feature = "host_mounts"  // mounts folders of this computer (Spec.Mounts)
 	FeatureGPUShare    Feature = "gpu_share"    // several machines share a GPU (Spec.GPUShare)
+	FeatureFree        Feature = "free"         // machines cost nothing: a price of 0 is known
+	FeatureRoutes      Feature = "routes"       // its endpoints may be reached by routes; see [Router]
 )
 
 // ProviderInfo describes a backend.
@@ -276,6 +306,10 @@ const (
 	Running  State = "running"
 	Stopped  State = "stopped" // ended, or never known
 	Failed   State = "failed"
+
+	// Unreachable is a machine that nobody can be asked about now, such as one on a host that
+	// does not answer. It may run.
+	Unreachable State = "unreachable"
 )
 
 // Live reports whether a machine in this state may still cost money.
@@ -293,7 +327,7 @@ type Observation struct {
 }
 
 // Endpoint is where a port of a machine is reached from this computer. URL is
-// unix:/absolute/path, http://host:port or https://host[:port].
+// unix:/absolute/path, http://host:port, https://host[:port] or [RouteURL].
 type Endpoint struct {
 	Port int    `json:"port"`
 	URL  string `json:"url"`
