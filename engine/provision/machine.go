@@ -58,13 +58,26 @@ type Connector struct {
 	Ledger lease.Ledger
 	Ended  func(context.Context, machine.Record) error // nil unless the machine is known to have ended
 	Local  func() (sdk.Provider, error)                // the provider of this computer
+	// Reach has the ports of a machine carried to this computer; see [machine.Driver.Reach].
+	Reach  func(context.Context, machine.Record) (machine.Record, error)
 	Now    func() time.Time
 	Logger hclog.Logger
 }
 
+// reachTimeout is for what carries the ports of a machine to start, if it does not run.
+const reachTimeout = 15 * time.Second
+
 // Connect makes the client of a machine in the ledger, and the keeper of its lease. It asks
-// nobody.
+// nobody. What carries its ports to this computer is started where it has died.
 func (c Connector) Connect(r machine.Record) (Machine, error) {
+	if len(r.Routes) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), reachTimeout)
+		defer cancel()
+		var err error
+		if r, err = c.Reach(ctx, r); err != nil {
+			return Machine{}, errdefs.Wrap(errdefs.KindProvider, err)
+		}
+	}
 	endpoint, ok := r.Endpoint(r.Port)
 	if !ok {
 		return Machine{}, &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
@@ -75,6 +88,9 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 	}
 	if r.Provider == local.Name && r.Isolation == isolation.GVisor {
 		runtime.Mend(func(ctx context.Context) bool { return c.listensAgain(ctx, r.Handle) })
+	}
+	if len(r.Routes) > 0 {
+		runtime.Mend(func(ctx context.Context) bool { _, err := c.Reach(ctx, r); return err == nil })
 	}
 	keeper := lease.New(r.ID, lease.Options{
 		Ledger: c.Ledger, Ended: c.Ended, Now: c.Now, Logger: c.Logger,
