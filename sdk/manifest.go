@@ -76,7 +76,7 @@ type GRPCPermission struct {
 // OpenSSH. The plugin sees no key.
 type SSHPermission struct {
 	// Hosts are patterns of path.Match for the names as ssh takes them, or {setting}: the
-	// hosts that a setting lists, separated by commas.
+	// hosts that a setting lists, separated by commas or white space.
 	Hosts  []string `json:"hosts" yaml:"hosts"`
 	Use    []string `json:"use" yaml:"use"`       // of [SSHExec] and [SSHForward]
 	Reason string   `json:"reason" yaml:"reason"` // for the user: why

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -31,7 +32,7 @@ func (p *Provider) hosts(raw json.RawMessage) ([]string, error) {
 		}
 	}
 	if len(hosts) == 0 {
-		return nil, sdk.Errorf(sdk.Invalid, "the provider ssh needs a host: write provider_options: {ssh: {host: NAME}}, or set SEER_SSH_HOSTS")
+		return nil, sdk.Errorf(sdk.Invalid, "the provider ssh needs a host: write provider_options: {ssh: {host: NAME}}, or list hosts in SEER_SSH_HOSTS or ~/.config/seer/ssh-hosts")
 	}
 	return unique(hosts), nil
 }
@@ -42,7 +43,7 @@ func (p *Provider) usual() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strings.FieldsFunc(values["hosts"], func(r rune) bool { return r == ',' || r == ' ' }), nil
+	return strings.FieldsFunc(values["hosts"], func(r rune) bool { return r == ',' || unicode.IsSpace(r) }), nil
 }
 
 // parseOptions reads provider_options. Unknown keys are mistakes.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/sdk"
@@ -204,15 +205,15 @@ func (p *policy) searchSSH(m sdk.Manifest, host, use string) string {
 
 func (p *policy) isHost(pattern, host string) bool {
 	if name, isSetting := settingName(pattern); isSetting {
-		return slices.Contains(HostList(p.values.settings[name].text), host)
+		return slices.Contains(hostList(p.values.settings[name].text), host)
 	}
 	ok, err := path.Match(pattern, host)
 	return err == nil && ok
 }
 
-// HostList takes a setting apart that lists hosts, separated by commas or spaces.
-func HostList(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+// hostList takes a setting apart that lists hosts.
+func hostList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
 // withinHosts reports whether a policy for destinations allows a host: *.example.com is every
