@@ -5,6 +5,7 @@ package provision
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -141,7 +142,8 @@ func (m Machine) Close() {
 // ReportPorts tells where a port of the experiment is that is another one outside.
 func ReportPorts(r machine.Record, ports []int, report event.Reporter) {
 	for _, port := range ports {
-		if at, ok := r.Endpoint(port); ok && r.Provider == local.Name && at != fmt.Sprintf("http://127.0.0.1:%d", port) {
+		const here = "http://127.0.0.1:"
+		if at, ok := r.Endpoint(port); ok && strings.HasPrefix(at, here) && at != fmt.Sprint(here, port) {
 			report.Send(event.PortMoved{Port: port, URL: at})
 		}
 	}

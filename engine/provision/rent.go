@@ -181,7 +181,7 @@ func costOf(c plan.Choice) float64 {
 // network says how the ports of a machine are reached.
 func (s *start) network(c plan.Choice) session.Network {
 	open := s.Plan.Network == "open" && (c.Isolation == "none" || c.Isolation == "")
-	return session.Network{Here: c.HostMounts, Shared: s.Plan.Network == "host" || open}
+	return session.Network{Here: c.HostMounts, Shared: s.Plan.Network == "host" || open, Carried: c.Own}
 }
 
 // image is what a machine of this computer starts from: what has been made for it.
