@@ -324,6 +324,8 @@ type Observation struct {
 	Endpoints   []Endpoint `json:"endpoints,omitempty"`
 	CostPerHour float64    `json:"cost_per_hour,omitempty"` // USD; 0 = that of the offer
 	Isolation   string     `json:"isolation,omitempty"`     // what it really got
+
+	AfterSeconds float64 `json:"after_seconds,omitempty"` // earliest useful next look, of one that waits for capacity
 }
 
 // Endpoint is where a port of a machine is reached from this computer. URL is

@@ -328,7 +328,7 @@ func (s *start) await(ctx context.Context) error {
 		if ready || err != nil {
 			return err
 		}
-		if err := s.d.Clock.Sleep(ctx, max(poll, s.at.Poll)); err != nil {
+		if err := s.d.Clock.Sleep(ctx, max(poll, s.at.Poll, seconds(now.AfterSeconds))); err != nil {
 			return err
 		}
 		if s.d.Clock.Now().Sub(began) > impatience {

@@ -11,6 +11,7 @@ import (
 	// Slim images have no certificates, and the runtime downloads models.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
+	"github.com/seer-engine/seer/engine/batchjob"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/netproxy"
@@ -27,6 +28,11 @@ func main() {
 	}
 	if len(os.Args) == 3 && os.Args[1] == "watchdog" {
 		os.Exit(watchdog.Main(os.Args[2], os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 2 && os.Args[1] == "provider" {
+		if code, ok := batchjob.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr); ok {
+			os.Exit(code)
+		}
 	}
 	os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()}))
 }
