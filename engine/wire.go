@@ -34,16 +34,14 @@ func (e *Engine) wire(o Options) {
 	thisComputer := sync.OnceValues(func() (sdk.Provider, error) {
 		return local.Open(e.store, local.Options{
 			Registry: o.Registry, Login: logins.Allowed, ArtifactsDir: e.paths.Artifacts, Logger: o.Logger.Named("local"),
-			Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() },
-			Cache:  e.python.Worker, Places: e.paths.ToolPlaces(),
+			Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() }, Cache: e.python.Worker, Places: e.paths.ToolPlaces(),
 		})
 	})
 	e.plugins = registry.New(registry.Options{
 		State: e.store, Paths: e.paths, LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
 		LockDir: o.LockDir, ConfigFile: o.ConfigFile, Version: o.Version,
 		BuiltinPlugins: o.BuiltinPlugins, PluginAccess: o.PluginAccess, PluginAudit: o.PluginAudit,
-		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers,
-		Local: thisComputer, Records: e.ledger.List,
+		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers, Local: thisComputer, Records: e.ledger.List,
 	})
 	observer := provision.Observer{Provider: e.plugins.Provider, Record: e.ledger.Get}
 	connector := provision.Connector{Ledger: e.ledger, Ended: observer.Ended, Local: thisComputer, Now: o.Now, Logger: o.Logger}
@@ -66,12 +64,11 @@ func (e *Engine) wire(o Options) {
 	e.starter = &start.Starter{
 		Plugins: e.plugins, Store: e.store, Paths: e.paths, Python: e.python, Ledger: e.ledger, Builder: builder, Guard: e.guard,
 		Logins: logins, Copies: blinding.Copies{Store: e.store, Now: o.Now}, Manifests: manifests, Offers: e.driver.Offers, Local: thisComputer, Snapshots: e.Snapshots,
-		CodeServer: codeserver.Finder{Getenv: o.getenv, Tools: e.paths.Tools},
+		CodeServer: codeserver.Finder{Getenv: o.getenv, Tools: e.paths.Tools}, LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
 		Provisioner: provision.Provisioner{
 			Driver: e.driver, Ledger: e.ledger, Connect: connector.Connect, Observer: observer, Native: e.plugins.Native,
 			RuntimeBinary: e.paths.RuntimeBinary, Python: e.python.At, Bytecode: e.python.Notebook, Now: o.Now,
 		},
-		LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
 	}
 	e.starter.Checkpointer = checkpoint.Checkpointer{
 		Store: e.store, Local: thisComputer, LocalReplaced: e.plugins.LocalReplaced, Ledger: e.ledger, Driver: e.driver,
