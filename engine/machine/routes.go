@@ -74,21 +74,17 @@ func (d *Driver) ensure(ctx context.Context, id string, routes []RoutedPort) (ma
 	if d.Routes == nil {
 		return nil, sdk.Errorf(sdk.Unsupported, "this program cannot reach machines by routes")
 	}
-	urls, err := d.Routes.Ensure(ctx, id, routes)
-	if err != nil {
-		return nil, fmt.Errorf("carry the ports of the sandbox %s to this computer: %w", id, err)
-	}
-	return urls, nil
+	return d.Routes.Ensure(ctx, id, routes)
 }
 
 // Reach makes sure that what carries the ports of a machine of the ledger runs, and returns
 // the record with the addresses that they have now. It asks no provider, and does nothing for
 // machines that are reached without routes.
-func (d *Driver) Reach(ctx context.Context, r Record) (Record, error) {
+func Reach(ctx context.Context, through Routes, r Record) (Record, error) {
 	if !r.Live() || len(r.Routes) == 0 {
 		return r, nil
 	}
-	urls, err := d.ensure(ctx, r.ID, r.Routes)
+	urls, err := through.Ensure(ctx, r.ID, r.Routes)
 	if err != nil {
 		return r, err
 	}

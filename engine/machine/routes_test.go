@@ -97,12 +97,12 @@ func TestReachMendsWhatCarries(t *testing.T) {
 	clear(c.open)
 	c.first = 30000
 	p.unreachable = "the host is away"
-	again, err := b.driver.Reach(t.Context(), r)
+	again, err := machine.Reach(t.Context(), c, r)
 	if url, _ := again.Endpoint(7070); err != nil || url != "http://127.0.0.1:37070" || len(c.open[r.ID]) != 1 {
 		t.Errorf("reached %+v, %v", again, err)
 	}
 	c.err = errors.New("no port is free")
-	if _, err := b.driver.Reach(t.Context(), r); err == nil || !errors.Is(err, c.err) {
+	if _, err := machine.Reach(t.Context(), c, r); err == nil || !errors.Is(err, c.err) {
 		t.Errorf("without a port: %v", err)
 	}
 }

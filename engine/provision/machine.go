@@ -59,8 +59,7 @@ type Connector struct {
 	Ledger lease.Ledger
 	Ended  func(context.Context, machine.Record) error // nil unless the machine is known to have ended
 	Local  func() (sdk.Provider, error)                // the provider of this computer
-	// Reach has the ports of a machine carried to this computer; see [machine.Driver.Reach].
-	Reach  func(context.Context, machine.Record) (machine.Record, error)
+	Routes machine.Routes                              // carries ports of machines to this computer
 	Now    func() time.Time
 	Logger hclog.Logger
 }
@@ -75,7 +74,7 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), reachTimeout)
 		defer cancel()
 		var err error
-		if r, err = c.Reach(ctx, r); err != nil {
+		if r, err = machine.Reach(ctx, c.Routes, r); err != nil {
 			return Machine{}, errdefs.Wrap(errdefs.KindProvider, err)
 		}
 	}
@@ -91,7 +90,7 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 		runtime.Mend(func(ctx context.Context) bool { return c.listensAgain(ctx, r.Handle) })
 	}
 	if len(r.Routes) > 0 {
-		runtime.Mend(func(ctx context.Context) bool { _, err := c.Reach(ctx, r); return err == nil })
+		runtime.Mend(func(ctx context.Context) bool { _, err := machine.Reach(ctx, c.Routes, r); return err == nil })
 	}
 	keeper := lease.New(r.ID, lease.Options{
 		Ledger: c.Ledger, Ended: c.Ended, Now: c.Now, Logger: c.Logger,
