@@ -19,6 +19,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/sshhost"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -36,9 +37,9 @@ const (
 	connectArg = "connect" // SHARED
 )
 
-// Main runs a part of a job, `serve DIR`, `guard DIR NODE` or `connect DIR`, and returns the exit
-// code. ok is false for other arguments.
-func Main(args []string, stdin io.ReadCloser, stdout io.WriteCloser, stderr io.Writer) (code int, ok bool) {
+// Main is `seer-runtime job`: it runs a part of a job, serve DIR, guard DIR NODE or connect DIR,
+// and returns the exit code.
+func Main(args []string, stdin io.ReadCloser, stdout io.WriteCloser, stderr io.Writer) int {
 	ctx, stop := untilAsked()
 	defer stop()
 	var err error
@@ -50,13 +51,13 @@ func Main(args []string, stdin io.ReadCloser, stdout io.WriteCloser, stderr io.W
 	case len(args) == 2 && args[0] == connectArg:
 		err = connect(ctx, args[1], stdin, stdout)
 	default:
-		return 0, false
+		err = errors.New("usage: seer-runtime job serve DIR | guard DIR NODE | connect DIR")
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, err)
-		return 1, true
+		return 1
 	}
-	return 0, true
+	return 0
 }
 
 // untilAsked is the time until the job is asked to end, and says why: by SIGUSR1 shortly before its
@@ -249,19 +250,9 @@ func (n *node) provider(gpus gpuFinder, getenv func(string) string) sdk.Provider
 	return local.New(local.Options{
 		Dir: filepath.Join(n.dir, "machines"), RuntimeDir: filepath.Join(n.dir, "r"), ArtifactsDir: filepath.Dir(n.program), GPUs: gpus,
 		Gate: []string{n.program, "gate"}, Watchdog: []string{n.program, "watchdog"},
-		Python: func(ctx context.Context) (isolation.Interpreter, error) {
-			return isolation.Python(ctx, pathFirst(getenv))
+		Python: func(ctx context.Context) (isolation.Interpreter, error) { return sshhost.Python(ctx, getenv) },
+		PythonVersion: func(ctx context.Context, version string) (isolation.Interpreter, error) {
+			return sshhost.PythonVersion(ctx, getenv, version)
 		},
 	})
-}
-
-// pathFirst takes the python3 of the PATH before that of the system, which is old on many
-// clusters: modules and lines of set-up change the PATH.
-func pathFirst(getenv func(string) string) func(string) string {
-	return func(name string) string {
-		if value := getenv(name); value != "" || name != "SEER_PYTHON" {
-			return value
-		}
-		return "python3"
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/sshhost"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -39,7 +40,7 @@ func openNode(ctx context.Context, getenv func(string) string) (*node, error) {
 	dir := getenv(NodeDirVariable)
 	if dir == "" {
 		base := getenv("TMPDIR")
-		if base == "" || shared(base) {
+		if far, err := sshhost.NetworkDisk(base); base == "" || err != nil || far {
 			base = "/tmp"
 		}
 		prefix := filepath.Join(base, fmt.Sprintf("seer-%d-", os.Geteuid()))
@@ -51,7 +52,9 @@ func openNode(ctx context.Context, getenv func(string) string) (*node, error) {
 			}
 		}
 	}
-	if shared(dir) || shared(filepath.Dir(dir)) {
+	if far, err := sshhost.NetworkDisk(filepath.Dir(dir)); err != nil {
+		return nil, err
+	} else if far {
 		return nil, sdk.Errorf(sdk.Unsupported, "the folder %s is on a file system of the network, where sockets and locks do not work; name one on the computer's own disk in %s", dir, NodeDirVariable)
 	}
 	if err := state.Private(dir); err != nil {
@@ -89,7 +92,7 @@ func (n *node) keep(dir string, spec *sdk.MachineSpec) error {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.Command(n.program, "provider", guardArg, dir, n.dir)
+	cmd := exec.Command(n.program, "job", guardArg, dir, n.dir)
 	cmd.Stdin, cmd.Dir, cmd.Env = out, "/", append(os.Environ(), guardVariable+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Run(); err != nil {
@@ -122,7 +125,7 @@ func guard(dir, nodeDir string, stdin io.ReadCloser) error {
 		return err
 	}
 	if os.Getenv(guardVariable) != "" {
-		cmd := exec.Command(program, "provider", guardArg, dir, nodeDir)
+		cmd := exec.Command(program, "job", guardArg, dir, nodeDir)
 		cmd.Stdin, cmd.Dir = os.Stdin, "/"
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -85,9 +85,6 @@ func (o options) place(spec sdk.MachineSpec, nodes []node) (choice, error) {
 		w.gpu, w.count = "", 0 // the user knows better
 	}
 	all := choices(nodes, w, o.Partition)
-	if len(spec.Regions) > 0 {
-		all = slices.DeleteFunc(all, func(c choice) bool { return !slices.Contains(spec.Regions, c.partition) })
-	}
 	if host, rest, ok := strings.Cut(spec.Offer, "/"); ok {
 		partition, kind, _ := strings.Cut(rest, "/")
 		all = slices.DeleteFunc(all, func(c choice) bool {
@@ -176,7 +173,7 @@ func (o options) script() string {
 		lines = []string{"#!/bin/bash -l", "module load " + quoted(o.Modules) + ` || { echo "module load fails"; exit 1; }`}
 	}
 	lines = append(lines, o.Setup...)
-	return strings.Join(append(lines, `exec "$1" provider serve "$2"`), "\n")
+	return strings.Join(append(lines, `exec "$1" job serve "$2"`), "\n")
 }
 
 // quoted are words, none of which has a quote in it.

@@ -187,16 +187,16 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	if err != nil {
 		return nil, err
 	}
+	if len(q.Regions) > 0 && !slices.Contains(q.Regions, o.Host) {
+		return nil, nil
+	}
 	nodes, err := p.nodes(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	var all []sdk.Offer
 	for _, c := range choices(nodes, wishOf(q.GPU, q.GPUCount, q.CPU, q.MemoryGB), o.Partition) {
-		if len(q.Regions) > 0 && !slices.Contains(q.Regions, c.partition) {
-			continue
-		}
-		offer := sdk.Offer{ID: join(o.Host, c.partition, c.kind), Region: c.partition, MemoryGB: float64(c.memoryMB) / 1024, Stock: c.stock()}
+		offer := sdk.Offer{ID: join(o.Host, c.partition, c.kind), Region: o.Host, MemoryGB: float64(c.memoryMB) / 1024, Stock: c.stock()}
 		if q.GPU != "" {
 			offer.GPU, offer.GPUCount = gpu.Canonical(c.kind), max(1, q.GPUCount)
 			if c.kind == "" {
