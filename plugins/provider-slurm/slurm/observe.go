@@ -153,7 +153,7 @@ var never = map[string]string{
 
 // reasons in words; others are shown as they are.
 var reasons = map[string]string{
-	"None": "it was submitted just now", "Resources": "waits for free nodes", "Priority": "waits for jobs of higher priority",
+	"None": "was submitted just now", "Resources": "waits for free nodes", "Priority": "waits for jobs of higher priority",
 	"ReqNodeNotAvail": "the nodes that it could run on are down or reserved", "Licenses": "waits for licenses",
 	"JobHeldUser": "you have held it; release it with scontrol release", "JobHeldAdmin": "an administrator has held it",
 	"PartitionDown": "its partition takes no jobs now", "PartitionInactive": "its partition takes no jobs now",
