@@ -208,10 +208,11 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	return all, nil
 }
 
+// stock is never none: a job waits for what is not free.
 func (c choice) stock() sdk.Stock {
 	switch {
 	case c.free == 0:
-		return sdk.StockNone
+		return sdk.StockUnknown
 	case c.free == 1:
 		return sdk.StockLow
 	case c.free < 4:

@@ -4,7 +4,13 @@ key=$1 owner=$2 end=$3 program=$4 script=$5
 shift 5
 dir=$root/$key
 mkdir -p "$dir" || exit 1
-find "$root" -mindepth 1 -maxdepth 1 -mtime +90 -exec rm -rf {} + 2>/dev/null
+# What jobs that have ended by themselves have left.
+old=$(find "$root" -mindepth 1 -maxdepth 1 -name '[a-z0-9]*' -mtime +1 2>/dev/null)
+if [ -n "$old" ] && live=$(squeue -h -u "$me" -o '|%j|'); then
+  for one in $old; do
+    case $live in *"|seer-$(basename "$one")|"*) ;; *) rm -rf "$one" ;; esac
+  done
+fi
 exec 9>"$dir/lock"
 if command -v flock >/dev/null 2>&1; then flock -w 15 9 || { echo "another start of $key goes on" >&2; exit 1; }; fi
 id=$(cat "$dir/job" 2>/dev/null)
