@@ -71,7 +71,7 @@ func listed(host, owner string, lines [][]string) (all []sdk.Listed) {
 			continue
 		}
 		for _, j := range jobs {
-			if j.name == "seer-"+l[1] {
+			if j.name == l[1] {
 				end, _ := strconv.ParseInt(l[3], 10, 64) // 0 = unknown
 				all = append(all, sdk.Listed{Handle: join(host, j.id, l[1]), Key: l[1], Owner: owner, State: j.observation().State, EndUnix: end})
 			}

@@ -1,6 +1,6 @@
 # JOB:KEY…
 names=
-for one; do names=$names,seer-${one#*:}; done
+for one; do names=$names,${one#*:}; done
 jobs=$(squeue -h -u "$me" -n "${names#,}" -t all -o "$fields") || exit 1
 printf '%s\n' "$jobs"
 echo "now|$(date +%Y-%m-%dT%H:%M:%S)"
