@@ -8,7 +8,7 @@ cp "$LAB/user.pub" "$LAB/authorized_keys"
 BOX_PORT=$(python3 "$TOP/e2e/freeport.py") BASTION_PORT=$(python3 "$TOP/e2e/freeport.py")
 
 conf() { # NAME PORT, and more lines on standard input
-  cat >"$LAB/$1.conf" - <<CONF
+  cat - /dev/fd/3 >"$LAB/$1.conf" 3<<CONF
 Port $2
 ListenAddress 127.0.0.1
 HostKey $LAB/$1
