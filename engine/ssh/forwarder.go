@@ -187,7 +187,7 @@ func (f *Forwarder) start() error {
 	if len(argv) == 0 {
 		argv = []string{localProgram(f.Options.Artifacts), "forward"}
 	}
-	log, err := os.OpenFile(filepath.Join(f.Dir, logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := openLog(filepath.Join(f.Dir, logFile))
 	if err != nil {
 		return err
 	}
@@ -220,6 +220,16 @@ func (f *Forwarder) start() error {
 	case <-time.After(time.Second):
 		return fmt.Errorf("the process that does says nothing; see %s", log.Name())
 	}
+}
+
+// maxLog is where a log begins anew.
+const maxLog = 1 << 20
+
+func openLog(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
+		_ = os.Remove(path)
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
 func readRoutes(dir string) (routes, error) {

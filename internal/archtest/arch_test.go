@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"engine/runtime":              {"sdk", "engine/protocol", "engine/protocol/parking", "engine/protocol/resumable", "engine/protocol/tartree", "engine/protocol/journal", "engine/runtime/..."},
 	"engine/runtime/loader":       {},
 	"engine/python":               {},
-	"engine/runtime/seer-runtime": {"engine/runtime", "engine/python", "engine/netproxy", "engine/machine/local/watchdog", "engine/namesearch"},
+	"engine/runtime/seer-runtime": {"engine/runtime", "engine/python", "engine/netproxy", "engine/machine/local/watchdog", "engine/namesearch", "engine/ssh", "engine/sshhost"},
 	"engine/netproxy":             {},
 	"engine/state":                {},
 	"engine/remedy":               {},

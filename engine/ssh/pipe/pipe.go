@@ -67,11 +67,11 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, dial Dialer) error {
 			}
 			return err
 		}
-		go serveOne(ctx, conn, dial)
+		go serveOne(ctx, Conn{conn, session}, dial)
 	}
 }
 
-func serveOne(ctx context.Context, conn *yamux.Stream, dial Dialer) {
+func serveOne(ctx context.Context, conn Conn, dial Dialer) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(openLimit))
 	target, err := readLine(conn, maxTarget)
@@ -159,7 +159,7 @@ func (s *Session) Open(ctx context.Context, target string) (net.Conn, error) {
 		return nil, err
 	}
 	_ = stream.SetDeadline(time.Time{})
-	return Conn{stream}, nil
+	return Conn{stream, s.mux}, nil
 }
 
 // Done is closed when the session has ended.
@@ -169,13 +169,27 @@ func (s *Session) Done() <-chan struct{} { return s.mux.CloseChan() }
 func (s *Session) Close() error { return s.mux.Close() }
 
 // Conn is a connection of a session. Close ends only what is sent, as the far end sees it.
-type Conn struct{ *yamux.Stream }
+type Conn struct {
+	*yamux.Stream
+	session *yamux.Session
+}
+
+// Read tells the end of what the far end has sent from the end of the session.
+func (c Conn) Read(p []byte) (int, error) {
+	n, err := c.Stream.Read(p)
+	if errors.Is(err, io.EOF) && c.session.IsClosed() {
+		err = errCut
+	}
+	return n, err
+}
+
+var errCut = errors.New("the connection was cut")
 
 // CloseWrite ends what is sent.
 func (c Conn) CloseWrite() error { return c.Stream.Close() }
 
-// Relay carries bytes both ways until both have ended, and passes the end of each on. What
-// cannot be sent any more ends both.
+// Relay carries bytes both ways until both have ended, and passes the end of each on. An error
+// ends both at once.
 func Relay(one, other net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { carry(one, other) })
@@ -185,11 +199,21 @@ func Relay(one, other net.Conn) {
 
 func carry(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
-		_ = to.SetReadDeadline(time.Unix(1, 0)) // the other way does not end by itself
+		abort(to)
+		abort(from)
+		return
 	}
 	if half, ok := to.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
-		return
 	}
-	_ = to.Close() // a stream of yamux: only what is sent ends
+}
+
+// abort closes a connection so that its other end does not take it for a usual end, where
+// there is a way to say so.
+func abort(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.SetDeadline(time.Unix(1, 0)) // whoever waits for it
+	_ = conn.Close()
 }
