@@ -180,8 +180,8 @@ func (f *Forwarder) await(ctx context.Context, version int) (ports, error) {
 	}
 }
 
-// start starts a process, and waits until it has taken its lock, or ended because another one
-// has it.
+// start starts a process, and waits until it carries what is wanted, or ends because another
+// one does.
 func (f *Forwarder) start() error {
 	argv := f.Program
 	if len(argv) == 0 {
@@ -198,7 +198,7 @@ func (f *Forwarder) start() error {
 	}
 	defer ready.Close()
 	cmd := exec.Command(argv[0], append(slices.Clone(argv[1:]), f.Dir)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", in, log
+	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = "/", log, []*os.File{in} // readyFile
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	_ = in.Close()

@@ -79,7 +79,7 @@ func must[Out any](out Out, err error) func(testing.TB) Out {
 // start makes a machine, and waits until it runs.
 func (b *box) start(key string) sdk.Observation {
 	b.t.Helper()
-	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec(key+b.mark)}))(b.t)
+	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec(key + b.mark)}))(b.t)
 	for range 600 {
 		o := must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{step.Handle}}))(b.t)[0]
 		if o.State == sdk.Running {
@@ -131,7 +131,7 @@ func TestMachineOnAHost(t *testing.T) {
 		t.Errorf("%+v", offers)
 	}
 	one := b.start("seer-one")
-	again := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec("seer-one"+b.mark)}))(t)
+	again := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec("seer-one" + b.mark)}))(t)
 	if again.Handle != one.Handle || one.Isolation != "bubblewrap" || len(one.Endpoints) != 2 {
 		t.Errorf("%+v, again %+v", one, again)
 	}
@@ -262,4 +262,3 @@ func TestMachinesSurviveTheServer(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 }
-
