@@ -228,6 +228,13 @@ func (s signal) Write(p []byte) (int, error) {
 var artifacts string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "login" {
+		if err := loginTwice(os.Args[2], os.Args[3]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if len(os.Args) == 2 && os.Args[1] == "pipe" {
 		dial := func(ctx context.Context, target string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(target, "unix:"))
