@@ -230,6 +230,7 @@ type MachineSpec struct {
 	Network        string            `json:"network,omitempty"`        // open, none or hosts
 	NetworkHosts   []string          `json:"network_hosts,omitempty"`
 	Mounts         []Mount           `json:"mounts,omitempty"`   // only with FeatureHostMounts
+	Folders        []string          `json:"folders,omitempty"`  // only with FeatureFree: absolute, to be there and writable, as files will be put there
 	TimeoutSeconds int64             `json:"timeout_seconds"`    // hard end of the machine's life, from its start
 	EndUnix        int64             `json:"end_unix,omitempty"` // the same as a time; List must give it back
 	Options        json.RawMessage   `json:"options,omitempty"`  // the user's provider_options, a JSON object

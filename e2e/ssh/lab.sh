@@ -3,12 +3,14 @@
 LAB=$PWD/lab
 mkdir -m 700 "$LAB" "$LAB/home" "$LAB/run"
 me=$(id -un)
+export XDG_RUNTIME_DIR=$LAB/own # the connections of ssh are this test's
+mkdir -m 700 "$XDG_RUNTIME_DIR"
 for key in user box bastion; do ssh-keygen -q -t ed25519 -N '' -f "$LAB/$key"; done
 cp "$LAB/user.pub" "$LAB/authorized_keys"
 BOX_PORT=$(python3 "$TOP/e2e/freeport.py") BASTION_PORT=$(python3 "$TOP/e2e/freeport.py")
 
 conf() { # NAME PORT, and more lines on standard input
-  cat >"$LAB/$1.conf" - <<CONF
+  cat - /dev/fd/3 >"$LAB/$1.conf" 3<<CONF
 Port $2
 ListenAddress 127.0.0.1
 HostKey $LAB/$1
@@ -21,7 +23,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 CONF
 }
-# The user's home there is a folder of this test, with an rc file that talks.
+# The user's home there is a folder of this test.
 conf box "$BOX_PORT" <<CONF
 SetEnv HOME=$LAB/home XDG_RUNTIME_DIR=$LAB/run SEER_E2E=$SEER_E2E
 CONF
@@ -42,12 +44,22 @@ start_sshd() { # NAME…
   done
 }
 
-stop_sshd() { # NAME…, with all connections
-  local name pid
+sshd_tree() { # PID…: these processes, and those of sshd below them
+  local pid
+  for pid in "$@"; do
+    [[ $(cat "/proc/$pid/comm" 2>/dev/null) == sshd* ]] || continue
+    echo "$pid"
+    # shellcheck disable=SC2046
+    sshd_tree $(pgrep -P "$pid")
+  done
+}
+
+stop_sshd() { # NAME…, with all connections; what was started through them goes on
+  local name
   for name in "$@"; do
-    pid=$(cat "$LAB/$name.pid" 2>/dev/null) || continue
-    pkill -9 -P "$pid" || true # the connections
-    kill -9 "$pid" || true
+    [ -s "$LAB/$name.pid" ] || continue
+    # shellcheck disable=SC2046
+    kill -9 $(sshd_tree "$(cat "$LAB/$name.pid")") 2>/dev/null || true
     wait "$(cat "$LAB/$name.shell")" 2>/dev/null || true
     rm -f "$LAB/$name.pid"
   done

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -26,8 +25,8 @@ func localProgram(artifacts string) string {
 }
 
 // ForwardMain is the process of a [Forwarder]: it returns the exit status when nothing is
-// wanted any more. ready gets a line when it has begun.
-func ForwardMain(dir string, ready io.WriteCloser, log io.Writer) int {
+// wanted any more. File 3, where there is one, is closed when it has begun.
+func ForwardMain(dir string, log io.Writer) int {
 	lock, held, err := state.TryAcquire(filepath.Join(dir, processLck))
 	if err == nil && held {
 		return 0
@@ -35,7 +34,7 @@ func ForwardMain(dir string, ready io.WriteCloser, log io.Writer) int {
 	if err == nil {
 		defer lock.Release()
 		p := &process{dir: dir, log: log, open: map[string]*port{}}
-		err = p.run(ready)
+		err = p.run()
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(log, "forward:", err)
@@ -66,7 +65,7 @@ type port struct {
 	wanted Wanted
 }
 
-func (p *process) run(ready io.WriteCloser) error {
+func (p *process) run() error {
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
@@ -75,15 +74,19 @@ func (p *process) run(ready io.WriteCloser) error {
 	if err := watch.Add(p.dir); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(ready, "\n"); err != nil {
+	if err := p.anew(); err != nil {
 		return err
 	}
-	_ = ready.Close()
 	defer p.closeAll()
-	for {
+	for first := true; ; first = false {
 		wanted, err := p.heed()
 		if err != nil || wanted == 0 {
 			return err
+		}
+		if first {
+			ready := os.NewFile(readyFile, "ready")
+			_, _ = ready.WriteString("\n") // nobody waits where it was started by hand
+			_ = ready.Close()
 		}
 		for changed := false; !changed; {
 			select {
@@ -97,6 +100,22 @@ func (p *process) run(ready io.WriteCloser) error {
 			}
 		}
 	}
+}
+
+// readyFile is the file by which the process says that it has begun. Its standard output would
+// not do: when that is closed, another file gets its number, and to write to one that is broken
+// ends a program of Go.
+const readyFile = 3
+
+// anew says that what another process has written down is not there any more, but keeps the
+// ports that it had.
+func (p *process) anew() error {
+	have, err := readPorts(p.dir)
+	if err != nil {
+		return err
+	}
+	have.Version, have.Errors = -1, nil
+	return writeJSON(filepath.Join(p.dir, portsFile), have)
 }
 
 // heed opens and closes ports as the routes say, and writes down which they are.
@@ -131,9 +150,6 @@ func (p *process) heed() (wanted int, err error) {
 			continue
 		}
 		have.Ports[key] = p.open[key].number
-	}
-	if before.Version == have.Version && maps.Equal(before.Ports, have.Ports) && len(have.Errors)+len(before.Errors) == 0 {
-		return len(keep), nil
 	}
 	return len(keep), writeJSON(filepath.Join(p.dir, portsFile), have)
 }
@@ -228,9 +244,8 @@ func (p *process) serve(ctx context.Context, open *port) {
 
 func (p *process) carry(ctx context.Context, conn net.Conn, w Wanted) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer cancel() // which closes both
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	far, err := p.dial(ctx, w)
 	if err != nil {
 		if tcp, ok := conn.(*net.TCPConn); ok {

@@ -46,13 +46,17 @@ func (c *Client) Run(ctx context.Context, host string, command Command) (Result,
 		return Result{}, err
 	}
 	result, err := c.run(ctx, host, quote(argv), command)
-	if missing(result, argv, command.Argv) && err == nil {
-		c.forgetProgram(host) // somebody has removed it
-		if argv, err = c.resolve(ctx, host, command.Argv); err == nil && command.Stdin == nil {
-			result, err = c.run(ctx, host, quote(argv), command)
-		}
+	if err != nil || !missing(result, argv, command.Argv) {
+		return result, err
 	}
-	return result, err
+	c.forgetProgram(host)
+	if command.Stdin != nil {
+		return Result{}, errorf(host, Lost, "Seer's program, which was there, has been removed; try again")
+	}
+	if argv, err = c.resolve(ctx, host, command.Argv); err != nil {
+		return Result{}, err
+	}
+	return c.run(ctx, host, quote(argv), command)
 }
 
 // resolve puts the path of Seer's program in its place.

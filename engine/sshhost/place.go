@@ -18,9 +18,9 @@ type place struct {
 }
 
 // choose finds the place: that of every Seer of this user, or, where a network file system is
-// there, a folder of this host's own disk. Machines have sockets and locks in it, which do not
+// there, a folder on this host's own disk. Machines have sockets and locks in it, which do not
 // work over a network, and other hosts would take them for their own.
-func choose(getenv func(string) string, networked func(string) (bool, error)) (place, error) {
+func choose(getenv func(string) string, networked func(string) (bool, error), ownDisk string) (place, error) {
 	base := getenv("XDG_STATE_HOME")
 	if base == "" {
 		base = filepath.Join(getenv("HOME"), ".local", "state")
@@ -45,8 +45,8 @@ func choose(getenv func(string) string, networked func(string) (bool, error)) (p
 	}, nil
 }
 
-// ownDisk is where hosts keep what is large, theirs alone and there after a restart.
-const ownDisk = "/var/tmp"
+// usualDisk is where hosts keep what is large, theirs alone and there after a restart.
+const usualDisk = "/var/tmp"
 
 // store opens the folders. Sessions do not agree on XDG_RUNTIME_DIR: some have it, some not.
 func (p place) store(getenv func(string) string) (*state.Store, error) {

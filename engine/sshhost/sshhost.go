@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -116,7 +117,7 @@ type host struct {
 // open makes the provider in the user's folders. The running program is also the gate and the
 // watchdog of its machines, and what their loader starts.
 func open(getenv func(string) string, networked func(string) (bool, error), log io.Writer) (*host, error) {
-	where, err := choose(getenv, networked)
+	where, err := choose(getenv, networked, usualDisk)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,9 @@ func (h *host) facts(ctx context.Context) Facts {
 func PipeMain(in io.ReadCloser, out io.WriteCloser, log io.Writer) int {
 	h, err := open(os.Getenv, networkDisk, log)
 	if err == nil {
-		err = pipe.Serve(context.Background(), stdio{in, out}, h.Provider.(local.Dialer).DialMachine)
+		err = pipe.Serve(context.Background(), stdio{in, out}, func(ctx context.Context, target string) (net.Conn, error) {
+			return local.Dial(ctx, h.Provider, target)
+		})
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(log, "pipe:", err)

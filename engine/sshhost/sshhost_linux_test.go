@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,17 +35,19 @@ func TestMain(m *testing.M) {
 // box is a host and its client.
 type box struct {
 	*sshtest.Server
-	t    *testing.T
-	c    *ssh.Client
-	mark string // in the keys of its machines: other tests have machines of this user, too
+	t       *testing.T
+	c       *ssh.Client
+	options ssh.Options
+	mark    string // in the keys of its machines: other tests have machines of this user, too
 }
 
 func newBox(t *testing.T) *box {
 	t.Helper()
 	l := sshtest.New(t)
 	s := l.Start("box", "", "")
-	c := ssh.New(ssh.Options{Dir: filepath.Join(l.Dir, "s"), ConfigFile: l.Config, Artifacts: artifacts})
-	b := &box{s, t, c, strings.ToLower(rand.Text()[:8])}
+	o := ssh.Options{Dir: filepath.Join(l.Dir, "s"), ConfigFile: l.Config, Artifacts: artifacts}
+	c := ssh.New(o)
+	b := &box{s, t, c, o, strings.ToLower(rand.Text()[:8])}
 	t.Cleanup(func() {
 		for _, m := range must(call[[]sdk.Listed](b, "list", sdk.ListInput{Owner: "me"}))(t) {
 			must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: m.Handle}))(t)
@@ -79,7 +83,7 @@ func must[Out any](out Out, err error) func(testing.TB) Out {
 // start makes a machine, and waits until it runs.
 func (b *box) start(key string) sdk.Observation {
 	b.t.Helper()
-	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec(key+b.mark)}))(b.t)
+	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec(key + b.mark)}))(b.t)
 	for range 600 {
 		o := must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{step.Handle}}))(b.t)[0]
 		if o.State == sdk.Running {
@@ -131,7 +135,7 @@ func TestMachineOnAHost(t *testing.T) {
 		t.Errorf("%+v", offers)
 	}
 	one := b.start("seer-one")
-	again := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec("seer-one"+b.mark)}))(t)
+	again := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec("seer-one" + b.mark)}))(t)
 	if again.Handle != one.Handle || one.Isolation != "bubblewrap" || len(one.Endpoints) != 2 {
 		t.Errorf("%+v, again %+v", one, again)
 	}
@@ -263,3 +267,57 @@ func TestMachinesSurviveTheServer(t *testing.T) {
 	}
 }
 
+// All of it together: a port of this computer leads to the machine, whatever is killed on the
+// way, and stays the same.
+func TestPortOfAMachine(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	o := b.start("seer-one")
+	f := &ssh.Forwarder{Dir: filepath.Join(filepath.Dir(b.options.Dir), "forward"), Options: b.options}
+	var wanted []ssh.Wanted
+	for i, target := range targets(o) {
+		wanted = append(wanted, ssh.Wanted{Port: o.Endpoints[i].Port, Route: ssh.Route{Host: "box"}, Target: target})
+	}
+	urls := must(f.Ensure(t.Context(), "one", wanted))(t)
+	t.Cleanup(func() {
+		if err := f.Remove(context.Background(), "one"); err != nil {
+			t.Error(err)
+		}
+		sshtest.Gone(t, f.Dir)
+	})
+	try := func() {
+		t.Helper()
+		for _, url := range urls {
+			var conn net.Conn
+			err := errors.New("not tried")
+			for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				if conn, err = net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
+					if _, err = conn.Write([]byte("x")); err == nil {
+						_, err = io.ReadFull(conn, make([]byte, 1))
+					}
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			echo(t, conn, bytes.Repeat([]byte("0123456789abcdef"), 1<<16))
+		}
+	}
+	try()
+	for _, part := range []string{"pipe\x00", "forward\x00" + f.Dir, "seer-runtime-"} { // the last is also gates and watchdogs
+		for _, pid := range sshtest.Processes(part) {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if strings.HasPrefix(string(line), b.Home) || strings.HasSuffix(string(line), f.Dir+"\x00") {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if again := must(f.Ensure(t.Context(), "one", wanted))(t); !reflect.DeepEqual(again, urls) {
+			t.Errorf("%v, and before %v", again, urls)
+		}
+		try()
+	}
+	if err := b.c.Disconnect("box"); err != nil {
+		t.Fatal(err)
+	}
+	try()
+}

@@ -36,6 +36,9 @@ var allowed = map[string][]string{
 	"engine/python":               {},
 	"engine/runtime/seer-runtime": {"engine/runtime", "engine/python", "engine/netproxy", "engine/machine/local/watchdog", "engine/namesearch", "engine/ssh", "engine/sshhost"},
 	"engine/netproxy":             {},
+	"engine/ssh":                  {"sdk", "engine/ssh/pipe", "engine/state", "internal/spelling"},
+	"engine/ssh/pipe":             {},
+	"engine/sshhost":              {"sdk", "engine/isolation", "engine/machine/local", "engine/ssh/pipe", "engine/state"},
 	"engine/state":                {},
 	"engine/remedy":               {},
 	"engine/gpulease":             {"sdk/gpu", "internal/retry", "internal/text"},
@@ -199,6 +202,7 @@ var onlyImporters = map[string][]string{
 	"oras.land/oras-go":                      {"engine/ociclient", "engine/plugin/oci", "engine/image/registry"},
 	"github.com/hiddeco/sshsig":              {"engine/plugin/sign"},
 	"github.com/pierrec/lz4":                 {"engine/transfer/xet"},
+	"github.com/hashicorp/yamux":             {"engine/ssh/pipe"},
 	"github.com/zeebo/blake3":                {"engine/transfer/xet"},
 	"github.com/jedib0t/go-pretty":           {"cmd/seer/internal/term"},
 }

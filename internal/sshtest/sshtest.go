@@ -179,13 +179,26 @@ func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
-	for _, pid := range append(descendants(s.cmd.Process.Pid), s.cmd.Process.Pid) {
-		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.Contains(string(text), "sshd") {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
+	s.signal(syscall.SIGKILL)
 	_ = s.cmd.Wait()
 	s.cmd = nil
+}
+
+// Freeze has the server and all of its connections stand still until [Server.Kill].
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+func (s *Server) signal(number syscall.Signal) {
+	for _, pid := range append(descendants(s.cmd.Process.Pid), s.cmd.Process.Pid) {
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && isSSHD(string(text)) {
+			_ = syscall.Kill(pid, number)
+		}
+	}
+}
+
+// isSSHD reports whether a command line is that of the server, which changes its own.
+func isSSHD(line string) bool {
+	name, _, _ := strings.Cut(line, "\x00")
+	return strings.HasPrefix(name, "sshd:") || strings.HasSuffix(name, "/sshd")
 }
 
 // Connections counts the logins that the server has let in.

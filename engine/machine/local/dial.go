@@ -12,17 +12,16 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Dialer connects to the machines of the provider of this computer, which is one.
-type Dialer interface {
-	// DialMachine connects to where an [sdk.Observation] has said that a port of a machine is
-	// reached: unix:/path, or tcp:PORT for http://127.0.0.1:PORT. It connects to nothing else,
-	// and mends as Observe does what the machine is reached by. The error is an [sdk.Error]
-	// with the code not_found where no machine is reached there.
-	DialMachine(ctx context.Context, target string) (net.Conn, error)
-}
-
-func (p *provider) DialMachine(ctx context.Context, target string) (net.Conn, error) {
-	handle, network, address, err := p.locate(target)
+// Dial connects to where an [sdk.Observation] of a provider that [New] has made says that a port
+// of a machine is reached: unix:/path, or tcp:PORT for http://127.0.0.1:PORT. It connects to
+// nothing else, and mends as Observe does what the machine is reached by. The error is an
+// [sdk.Error] with the code not_found where no machine is reached there.
+func Dial(ctx context.Context, in sdk.Provider, target string) (net.Conn, error) {
+	p, ok := in.(*provider)
+	if !ok {
+		return nil, sdk.Errorf(sdk.Unsupported, "connect to %q: these are not machines of this computer", target)
+	}
+	handle, network, address, err := locate(p, target)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func (p *provider) DialMachine(ctx context.Context, target string) (net.Conn, er
 
 // locate finds the machine that is reached at a target, and where that is now: the folder for
 // sockets may have been another one when the target was told.
-func (p *provider) locate(target string) (handle, network, address string, err error) {
+func locate(p *provider, target string) (handle, network, address string, err error) {
 	if path, ok := strings.CutPrefix(target, "unix:"); ok && filepath.Base(path) == "s" && filepath.Clean(path) == path {
 		handle = filepath.Base(filepath.Dir(path))
 		if f := p.folder(handle); validHandle(handle) && f.noted() {
@@ -48,7 +47,7 @@ func (p *provider) locate(target string) (handle, network, address string, err e
 	}
 	if text, ok := strings.CutPrefix(target, "tcp:"); ok {
 		if port, err := strconv.Atoi(text); err == nil && port > 0 && port < 65536 {
-			handle, err := p.withPort(port)
+			handle, err := withPort(p, port)
 			return handle, "tcp", net.JoinHostPort("127.0.0.1", text), err
 		}
 	}
@@ -61,7 +60,7 @@ func (f folder) noted() bool {
 }
 
 // withPort is the machine that has a port of this computer.
-func (p *provider) withPort(port int) (string, error) {
+func withPort(p *provider, port int) (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil && !os.IsNotExist(err) {
 		return "", err

@@ -24,14 +24,14 @@ import (
 const (
 	maxTarget = 512              // bytes of a target
 	maxAnswer = 4 << 10          // bytes of an answer
-	openLimit = 20 * time.Second // from the beginning of a connection to its answer
+	openLimit = 15 * time.Second // from the beginning of a connection to its answer
 )
 
 func config() *yamux.Config {
 	c := yamux.DefaultConfig()
-	c.KeepAliveInterval = 10 * time.Second
-	c.ConnectionWriteTimeout = 15 * time.Second
-	c.MaxStreamWindowSize = 4 << 20 // a long way has much under way
+	c.KeepAliveInterval = 5 * time.Second
+	c.ConnectionWriteTimeout = 10 * time.Second // also how long the answer to a keep-alive may take
+	c.MaxStreamWindowSize = 4 << 20             // a long way has much under way
 	c.LogOutput = io.Discard
 	return c
 }
