@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/doctor"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/hosts"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/isolation"
@@ -34,22 +35,21 @@ func (e *Engine) wire(o Options) {
 	thisComputer := sync.OnceValues(func() (sdk.Provider, error) {
 		return local.Open(e.store, local.Options{
 			Registry: o.Registry, Login: logins.Allowed, ArtifactsDir: e.paths.Artifacts, Logger: o.Logger.Named("local"),
-			Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() },
-			Cache:  e.python.Worker, Places: e.paths.ToolPlaces(),
+			Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() }, Cache: e.python.Worker, Places: e.paths.ToolPlaces(),
 		})
 	})
+	remote := hosts.Open(e.store, e.paths.Artifacts)
 	e.plugins = registry.New(registry.Options{
 		State: e.store, Paths: e.paths, LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
 		LockDir: o.LockDir, ConfigFile: o.ConfigFile, Version: o.Version,
 		BuiltinPlugins: o.BuiltinPlugins, PluginAccess: o.PluginAccess, PluginAudit: o.PluginAudit,
-		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers,
-		Local: thisComputer, Records: e.ledger.List,
+		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers, Local: thisComputer, SSH: remote, Records: e.ledger.List,
 	})
 	observer := provision.Observer{Provider: e.plugins.Provider, Record: e.ledger.Get}
-	connector := provision.Connector{Ledger: e.ledger, Ended: observer.Ended, Local: thisComputer, Now: o.Now, Logger: o.Logger}
+	connector := provision.Connector{Ledger: e.ledger, Ended: observer.Ended, Local: thisComputer, Routes: remote, Now: o.Now, Logger: o.Logger}
 	e.driver = machine.NewDriver(machine.Options{
 		Ledger: e.ledger, Providers: e.plugins.Provider, Account: e.plugins.Account, AskLease: connector.AskLease, Late: e.plugins.Late,
-		Clock: machine.ClockOf(o.Now), Logger: o.Logger.Named("machine"),
+		Routes: remote, Clock: machine.ClockOf(o.Now), Logger: o.Logger.Named("machine"),
 	})
 	manifests := models.Manifests{Dir: func() (string, error) { return e.store.Dir("models") }}
 	e.inventory = &inventory.Inventory{
@@ -66,12 +66,11 @@ func (e *Engine) wire(o Options) {
 	e.starter = &start.Starter{
 		Plugins: e.plugins, Store: e.store, Paths: e.paths, Python: e.python, Ledger: e.ledger, Builder: builder, Guard: e.guard,
 		Logins: logins, Copies: blinding.Copies{Store: e.store, Now: o.Now}, Manifests: manifests, Offers: e.driver.Offers, Local: thisComputer, Snapshots: e.Snapshots,
-		CodeServer: codeserver.Finder{Getenv: o.getenv, Tools: e.paths.Tools},
+		CodeServer: codeserver.Finder{Getenv: o.getenv, Tools: e.paths.Tools}, LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
 		Provisioner: provision.Provisioner{
 			Driver: e.driver, Ledger: e.ledger, Connect: connector.Connect, Observer: observer, Native: e.plugins.Native,
 			RuntimeBinary: e.paths.RuntimeBinary, Python: e.python.At, Bytecode: e.python.Notebook, Now: o.Now,
 		},
-		LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
 	}
 	e.starter.Checkpointer = checkpoint.Checkpointer{
 		Store: e.store, Local: thisComputer, LocalReplaced: e.plugins.LocalReplaced, Ledger: e.ledger, Driver: e.driver,

@@ -24,6 +24,7 @@ const (
 	ExportProviderTerminate = "provider_terminate" // TerminateInput → {}
 	ExportProviderSnapshot  = "provider_snapshot"  // SnapshotInput → SnapshotStep; only with FeatureSnapshot
 	ExportProviderAccount   = "provider_account"   // {} → Account; of an [Accounter]
+	ExportProviderRoute     = "provider_route"     // RouteInput → Route; of a [Router]
 	ExportFetcherResolve    = "fetcher_resolve"    // ModelRef → ResolvedModel
 	ExportFetcherLocate     = "fetcher_locate"     // FileRef → Location
 	ExportExpose            = "expose"             // ExposeRequest → Surface
@@ -74,6 +75,12 @@ type SnapshotInput struct {
 	Cursor json.RawMessage `json:"cursor,omitempty"` // absent on the first call
 }
 
+// RouteInput is the input of [ExportProviderRoute].
+type RouteInput struct {
+	Handle string `json:"handle"`
+	Port   int    `json:"port"`
+}
+
 // TerminateInput is the input of [ExportProviderTerminate].
 type TerminateInput struct {
 	Handle string `json:"handle"`
@@ -90,6 +97,8 @@ const (
 	HostSettings     = "settings"      // {} → {name: value} of the manifest's settings
 	HostHTTPOpen     = "http_open"     // HTTPOpen → Opened
 	HostGRPCOpen     = "grpc_open"     // GRPCOpen → Opened
+	HostSSHOpen      = "ssh_open"      // SSHOpen → Opened
+	HostSSHHosts     = "ssh_hosts"     // {} → names of the hosts on which this plugin has run something, sorted
 )
 
 // HostFunction is a function of the host and the first version of Seer that has it.
@@ -101,6 +110,7 @@ func HostFunctions() []HostFunction {
 		{HostFolderList, "0.1.0"}, {HostFolderRead, "0.1.0"}, {HostFolderDigest, "0.1.0"},
 		{HostSettings, "0.1.0"}, {HostHTTPOpen, "0.1.0"}, {HostGRPCOpen, "0.1.0"},
 		{HostStreamSend, "0.1.0"}, {HostStreamCredit, "0.1.0"}, {HostStreamWait, "0.1.0"},
+		{HostSSHOpen, "0.1.0"}, {HostSSHHosts, "0.1.0"},
 	}
 }
 
@@ -175,6 +185,23 @@ type GRPCOpen struct {
 	TimeoutSeconds float64             `json:"timeout_seconds,omitempty"`
 }
 
+// SSHOpen is the input of [HostSSHOpen]: a command that the user's own OpenSSH runs on a
+// host, with what the user's ssh_config says about it. What the guest sends is the command's
+// standard input, and EventData its standard output, of which there are 16 MiB at most.
+// EventEnd has the exit code in Code and the end of its standard error, at most 4 KiB, in
+// Message; or Error where the command did not run: [Unauthorized] if the login fails,
+// [NotFound] if there is no such host, [Unavailable] if it cannot be reached.
+type SSHOpen struct {
+	Host           string   `json:"host"`                      // as ssh takes it: a name of ssh_config, host or user@host
+	Argv           []string `json:"argv"`                      // the command; [SSHProgram] as the first is Seer's program there
+	Body           bool     `json:"body,omitempty"`            // standard input follows with stream_send
+	TimeoutSeconds float64  `json:"timeout_seconds,omitempty"` // of the whole command; 0 = that of the call
+}
+
+// SSHProgram as the first of [SSHOpen].Argv or [SSHRoute].Command is seer-runtime on that
+// host. The engine brings it there.
+const SSHProgram = "{seer-runtime}"
+
 // Opened is the result of opening a stream. A number is never used twice in one instance.
 type Opened struct {
 	Stream int64 `json:"stream"`
@@ -204,8 +231,8 @@ type Event struct {
 	Headers map[string][]string `json:"headers,omitempty"` // EventHead: headers; EventEnd of gRPC: trailers
 	Error   *Error              `json:"error,omitempty"`   // EventEnd: the host refused or failed; no answer came
 
-	// EventEnd of gRPC that was answered. With details the payload is the whole
-	// google.rpc.Status.
+	// EventEnd of gRPC that was answered, and of a command that has run on a host. With details
+	// the payload is the whole google.rpc.Status.
 	Code    uint32 `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 }

@@ -39,6 +39,7 @@ type Permissions struct {
 
 	HTTP []HTTPPermission `json:"http,omitempty" yaml:"http,omitempty"`
 	GRPC []GRPCPermission `json:"grpc,omitempty" yaml:"grpc,omitempty"`
+	SSH  []SSHPermission  `json:"ssh,omitempty" yaml:"ssh,omitempty"`
 
 	// Of expose modes: what a surface may contain beyond plain files, text and MCP
 	// servers that are Seer's own program.
@@ -70,6 +71,22 @@ type GRPCPermission struct {
 	Methods     []string `json:"methods" yaml:"methods"` // /package.Service/Method; the last part may be a pattern of path.Match
 	Reason      string   `json:"reason" yaml:"reason"`
 }
+
+// SSHPermission lets a plugin use hosts that the user reaches by SSH, with the user's own
+// OpenSSH. The plugin sees no key.
+type SSHPermission struct {
+	// Hosts are patterns of path.Match for the names as ssh takes them, or {setting}: the
+	// hosts that a setting lists, separated by commas or white space.
+	Hosts  []string `json:"hosts" yaml:"hosts"`
+	Use    []string `json:"use" yaml:"use"`       // of [SSHExec] and [SSHForward]
+	Reason string   `json:"reason" yaml:"reason"` // for the user: why
+}
+
+// The values of [SSHPermission].Use.
+const (
+	SSHExec    = "exec"    // run commands there
+	SSHForward = "forward" // have the engine carry ports and sockets of the host to this computer
+)
 
 // CommandPermission lets a surface name a program as an MCP server.
 type CommandPermission struct {

@@ -66,6 +66,34 @@ type Account struct {
 	ID string `json:"id"`
 }
 
+// Router is implemented by a provider with [FeatureRoutes].
+type Router interface {
+	// Route says how a port of a machine is reached for which Observe has given an [Endpoint]
+	// with [RouteURL]. It is a short call that moves no data: the engine makes the connection,
+	// and makes it anew when it breaks. It is asked once for each port, so that a route must
+	// stay valid while the machine lives.
+	Route(ctx context.Context, handle string, port int) (Route, error)
+}
+
+// RouteURL is the URL of an [Endpoint] that is reached by a [Route].
+const RouteURL = "route:"
+
+// Route is how a port of a machine is reached. One of the fields is set.
+type Route struct {
+	SSH *SSHRoute `json:"ssh,omitempty"`
+}
+
+// SSHRoute leads through a host that the user reaches by SSH. It needs a permission of the
+// manifest: [SSHForward], and with a Command [SSHExec].
+type SSHRoute struct {
+	Host string `json:"host"` // as ssh takes it
+
+	// Command runs on the host, and carries connections between its standard streams and
+	// Target; empty = the command pipe of [SSHProgram].
+	Command []string `json:"command,omitempty"`
+	Target  string   `json:"target"` // where the port is on that host: unix:/absolute/path or tcp:PORT of its loopback
+}
+
 // Feature is an optional ability of a provider.
 type Feature string
 
@@ -79,6 +107,8 @@ const (
 	FeatureIdleTimeout Feature = "idle_timeout" // ends an idle machine by itself
 	FeatureHostMounts  Feature = "host_mounts"  // mounts folders of this computer (Spec.Mounts)
 	FeatureGPUShare    Feature = "gpu_share"    // several machines share a GPU (Spec.GPUShare)
+	FeatureFree        Feature = "free"         // machines cost nothing: a price of 0 is known
+	FeatureRoutes      Feature = "routes"       // its endpoints may be reached by routes; see [Router]
 )
 
 // ProviderInfo describes a backend.
@@ -200,6 +230,7 @@ type MachineSpec struct {
 	Network        string            `json:"network,omitempty"`        // open, none or hosts
 	NetworkHosts   []string          `json:"network_hosts,omitempty"`
 	Mounts         []Mount           `json:"mounts,omitempty"`   // only with FeatureHostMounts
+	Folders        []string          `json:"folders,omitempty"`  // only with FeatureFree: absolute, to be there and writable, as files will be put there
 	TimeoutSeconds int64             `json:"timeout_seconds"`    // hard end of the machine's life, from its start
 	EndUnix        int64             `json:"end_unix,omitempty"` // the same as a time; List must give it back
 	Options        json.RawMessage   `json:"options,omitempty"`  // the user's provider_options, a JSON object
@@ -276,6 +307,10 @@ const (
 	Running  State = "running"
 	Stopped  State = "stopped" // ended, or never known
 	Failed   State = "failed"
+
+	// Unreachable is a machine that nobody can be asked about now, such as one on a host that
+	// does not answer. It may run.
+	Unreachable State = "unreachable"
 )
 
 // Live reports whether a machine in this state may still cost money.
@@ -290,10 +325,12 @@ type Observation struct {
 	Endpoints   []Endpoint `json:"endpoints,omitempty"`
 	CostPerHour float64    `json:"cost_per_hour,omitempty"` // USD; 0 = that of the offer
 	Isolation   string     `json:"isolation,omitempty"`     // what it really got
+
+	AfterSeconds float64 `json:"after_seconds,omitempty"` // earliest useful next look, of one that waits for capacity
 }
 
 // Endpoint is where a port of a machine is reached from this computer. URL is
-// unix:/absolute/path, http://host:port or https://host[:port].
+// unix:/absolute/path, http://host:port, https://host[:port] or [RouteURL].
 type Endpoint struct {
 	Port int    `json:"port"`
 	URL  string `json:"url"`

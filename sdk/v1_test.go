@@ -60,9 +60,9 @@ func types() []reflect.Type {
 		reflect.TypeFor[sdk.ProviderInfo](), reflect.TypeFor[sdk.OfferQuery](), reflect.TypeFor[sdk.Offer](), reflect.TypeFor[sdk.CreateInput](),
 		reflect.TypeFor[sdk.CreateStep](), reflect.TypeFor[sdk.SnapshotInput](), reflect.TypeFor[sdk.SnapshotStep](), reflect.TypeFor[sdk.ObserveInput](),
 		reflect.TypeFor[sdk.Observation](), reflect.TypeFor[sdk.ListInput](), reflect.TypeFor[sdk.Listed](), reflect.TypeFor[sdk.TerminateInput](),
-		reflect.TypeFor[sdk.SelfEnd](), reflect.TypeFor[sdk.Account](), reflect.TypeFor[sdk.ModelRef](), reflect.TypeFor[sdk.ResolvedModel](), reflect.TypeFor[sdk.FileRef](),
+		reflect.TypeFor[sdk.SelfEnd](), reflect.TypeFor[sdk.RouteInput](), reflect.TypeFor[sdk.Route](), reflect.TypeFor[sdk.Account](), reflect.TypeFor[sdk.ModelRef](), reflect.TypeFor[sdk.ResolvedModel](), reflect.TypeFor[sdk.FileRef](),
 		reflect.TypeFor[sdk.Location](), reflect.TypeFor[sdk.ExposeRequest](), reflect.TypeFor[sdk.Surface](), reflect.TypeFor[sdk.Envelope](),
-		reflect.TypeFor[sdk.HTTPOpen](), reflect.TypeFor[sdk.GRPCOpen](), reflect.TypeFor[sdk.Opened](), reflect.TypeFor[sdk.Event](),
+		reflect.TypeFor[sdk.HTTPOpen](), reflect.TypeFor[sdk.GRPCOpen](), reflect.TypeFor[sdk.SSHOpen](), reflect.TypeFor[sdk.Opened](), reflect.TypeFor[sdk.Event](),
 		reflect.TypeFor[sdk.FolderInput](), reflect.TypeFor[sdk.FolderEntry](), reflect.TypeFor[sdk.Needs](), reflect.TypeFor[sdk.Manifest](),
 	}
 }

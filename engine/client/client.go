@@ -61,7 +61,7 @@ func (c *Client) Sessions() Sessions { return Sessions{c.transport} }
 // Downloads is the client of what the machine downloads by itself.
 func (c *Client) Downloads() Downloads { return Downloads{c.transport} }
 
-// Mend sets f, which repairs a machine at whose Unix socket nobody listens. If f reports
+// Mend sets f, which repairs a machine at whose address nobody listens. If f reports
 // success, the client connects once more. Call Mend before the first request.
 func (c *Client) Mend(f func(context.Context) bool) { c.mend = f }
 

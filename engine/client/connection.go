@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ type Connection struct {
 	Service  string `json:"service"`
 	Endpoint string `json:"endpoint"` // unix:/path, http://… or https://…
 	Token    string `json:"token"`
+
+	mend *func(context.Context) bool // a pointer, so that connections can be compared
 }
 
 // ConnectionVersion is the version of the connection file.
@@ -46,7 +49,22 @@ func (c Connection) Write(path string) error {
 }
 
 // Client makes a client that can only call the connection's service.
-func (c Connection) Client() (*Client, error) { return New(c.Endpoint, c.Token) }
+func (c Connection) Client() (*Client, error) {
+	made, err := New(c.Endpoint, c.Token)
+	if err == nil && c.mend != nil {
+		made.Mend(*c.mend)
+	}
+	return made, err
+}
+
+// Mended is the same connection, whose clients repair the machine as another client of it does;
+// see [Client.Mend]. A file does not keep that.
+func (c Connection) Mended(as *Client) Connection {
+	if as.mend != nil {
+		c.mend = &as.mend
+	}
+	return c
+}
 
 // tokenFile is the content of a file with a token: a [Connection] or a [Session].
 type tokenFile interface{ validate() error }

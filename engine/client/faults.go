@@ -111,7 +111,7 @@ func lost(err error) bool {
 	return errors.Is(err, resumable.ErrLost) || errors.Is(err, resumable.ErrEnded) || errors.As(err, &gave)
 }
 
-// nobodyListens is of a Unix socket.
+// nobodyListens is of a Unix socket, or of a port where nothing stands between.
 func nobodyListens(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }

@@ -35,23 +35,31 @@ func newTransport(endpoint, token string) (*transport, error) {
 	}
 	c := &transport{endpoint: e, token: token}
 	if e.unix != "" {
-		c.dial = c.dialMended
+		c.dial = func(ctx context.Context) (net.Conn, error) {
+			return c.mended(ctx, func() (net.Conn, error) { return e.dialUnix(ctx) })
+		}
 		c.http = newHTTP(e.over(c.dial))
 		c.plain = c.http
 		c.drain = func() {}
 		return c, nil
 	}
-	c.plain = newHTTP(e.transport())
+	plain := e.transport()
+	straight := plain.DialContext
+	plain.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return c.mended(ctx, func() (net.Conn, error) { return straight(ctx, network, address) })
+	}
+	c.plain = newHTTP(plain)
 	t := &tunnel{endpoint: e, token: token, http: c.plain}
 	c.dial, c.drain = t.dial, t.drain
 	c.http = newHTTP(e.over(c.dial))
 	return c, nil
 }
 
-func (c *transport) dialMended(ctx context.Context) (net.Conn, error) {
-	conn, err := c.endpoint.dialUnix(ctx)
+// mended dials once more where nobody listens and that could be repaired.
+func (c *transport) mended(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+	conn, err := dial()
 	if nobodyListens(err) && c.mend != nil && c.mend(ctx) {
-		return c.endpoint.dialUnix(ctx)
+		return dial()
 	}
 	return conn, err
 }

@@ -66,7 +66,7 @@ func (r *Record) choose(c *Choice, now time.Time) {
 		r.GPUShare = c.Spec.GPUShare.String()
 	}
 	r.Offer, r.Region, r.CostPerHour, r.Port = c.Spec.Offer, c.Region, c.CostPerHour, c.Spec.Port
-	r.State, r.Message, r.Handle, r.Endpoints = sdk.Pending, "", "", nil
+	r.State, r.Message, r.Handle, r.Endpoints, r.Routes = sdk.Pending, "", "", nil, nil
 	r.AskedAt, r.RentedAt, r.HardEnd = now, time.Time{}, time.Time{}
 	if c.Spec.TimeoutSeconds > 0 {
 		r.HardEnd = now.Add(time.Duration(c.Spec.TimeoutSeconds) * time.Second)

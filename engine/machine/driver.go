@@ -28,6 +28,7 @@ type Options struct {
 	// list or at all. Nil, or 0, is a provider that always shows what there is.
 	Late func(provider string) time.Duration
 
+	Routes Routes       // carries ports of machines to this computer; nil = machines must be reachable without
 	Clock  Clock        // nil is real time
 	Logger hclog.Logger // nil is silent
 

@@ -20,7 +20,9 @@ func (d *Driver) End(ctx context.Context, r Record, why string) (Record, error) 
 	}
 	leftover := d.known(ctx, p, &r)
 	if leftover == nil {
-		leftover = d.release(ctx, p, &r, d.late(r.Provider) > 0)
+		// A host that is reached by a route has one machine for a key, and shows it at once:
+		// other hosts, which may be away, need not be asked.
+		leftover = d.release(ctx, p, &r, d.late(r.Provider) > 0 && len(r.Routes) == 0)
 	}
 	final := sdk.Stopped
 	if !r.Live() {
@@ -100,6 +102,9 @@ func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message 
 		}
 		return nil
 	})
+	if err == nil && !updated.Live() {
+		d.unroute(ctx, &updated)
+	}
 	if leftover != nil {
 		return updated, errors.Join(&LeftoverError{ID: r.ID, Handle: r.Handle, Err: leftover}, err)
 	}

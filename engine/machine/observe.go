@@ -31,8 +31,11 @@ func observe(ctx context.Context, p sdk.Provider, handles []string) (map[string]
 
 // observed takes over what the provider says of a machine that lives. A provider that
 // does not know the price leaves the one that is known.
-func (r *Record) observed(o sdk.Observation) {
-	r.State, r.Message, r.Endpoints, r.CostPerHour = o.State, o.Message, o.Endpoints, r.price(o)
+func (r *Record) observed(o sdk.Observation, routes []RoutedPort) {
+	r.State, r.Message, r.CostPerHour = o.State, o.Message, r.price(o)
+	if o.State != sdk.Unreachable { // nothing has changed there, as far as anybody knows
+		r.Endpoints, r.Routes = o.Endpoints, routes
+	}
 	if o.Isolation != "" {
 		r.Isolation = o.Isolation
 	}
@@ -114,10 +117,11 @@ func (d *Driver) refresh(ctx context.Context, only []string) (_ []Record, failed
 			groups[r.Provider] = append(groups[r.Provider], r.Handle)
 		}
 	}
-	seen := map[string]map[string]sdk.Observation{}
+	seen, providers := map[string]map[string]sdk.Observation{}, map[string]sdk.Provider{}
 	for name, handles := range groups {
 		p, err := d.provider(ctx, name, func(string) {})
 		if err == nil {
+			providers[name] = p
 			seen[name], err = observe(ctx, p, handles)
 		}
 		if err != nil {
@@ -128,7 +132,7 @@ func (d *Driver) refresh(ctx context.Context, only []string) (_ []Record, failed
 		switch o, ok := seen[all[i].Provider][all[i].Handle]; {
 		case !ok || !all[i].Live():
 		default:
-			errs = append(errs, d.take(ctx, &all[i], o))
+			errs = append(errs, d.take(ctx, providers[all[i].Provider], &all[i], o))
 		}
 	}
 	return all, failed, errors.Join(errs...)
@@ -136,7 +140,7 @@ func (d *Driver) refresh(ctx context.Context, only []string) (_ []Record, failed
 
 // take believes what was observed, unless it is of an account that does not show the
 // machine.
-func (d *Driver) take(ctx context.Context, r *Record, o sdk.Observation) error {
+func (d *Driver) take(ctx context.Context, p sdk.Provider, r *Record, o sdk.Observation) error {
 	if !o.State.Live() {
 		foreign, err := d.foreign(ctx, r)
 		if err != nil {
@@ -146,11 +150,15 @@ func (d *Driver) take(ctx context.Context, r *Record, o sdk.Observation) error {
 			return &AccountError{r.ID, r.Provider}
 		}
 	}
-	return d.apply(ctx, r, o)
+	routes, err := d.routed(ctx, p, r, &o)
+	if err != nil {
+		return err
+	}
+	return d.apply(ctx, r, o, routes)
 }
 
 // apply writes what was observed, unless somebody has ended the sandbox since.
-func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation) error {
+func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation, routes []RoutedPort) error {
 	if same(r, o) {
 		return nil
 	}
@@ -163,7 +171,7 @@ func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation) error 
 		case !o.State.Live():
 			r.end(o.State, o.Message, d.Clock.Now())
 		default:
-			r.observed(o)
+			r.observed(o, routes)
 			r.State = reachable(o, r.Port)
 		}
 		return nil
@@ -172,12 +180,18 @@ func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation) error 
 		return err
 	}
 	*r = updated
+	if !r.Live() {
+		d.unroute(ctx, r)
+	}
 	return nil
 }
 
 // same reports that an observation brings nothing new, so that looking does not
 // write.
 func same(r *Record, o sdk.Observation) bool {
+	if o.State == sdk.Unreachable {
+		return r.State == o.State && r.Message == o.Message
+	}
 	if r.State != reachable(o, r.Port) || r.Message != o.Message || r.CostPerHour != r.price(o) || len(r.Endpoints) != len(o.Endpoints) {
 		return false
 	}

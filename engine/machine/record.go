@@ -56,6 +56,7 @@ type Record struct {
 
 	Port        int            `json:"port,omitempty"` // the runtime's
 	Endpoints   []sdk.Endpoint `json:"endpoints,omitempty"`
+	Routes      []RoutedPort   `json:"routes,omitempty"`        // the ways to those that this computer carries
 	CostPerHour float64        `json:"cost_per_hour,omitempty"` // USD
 	MaxPrice    float64        `json:"max_price,omitempty"`     // USD per hour, as asked; 0 = any
 	Budget      float64        `json:"budget,omitempty"`        // USD, as asked; 0 = no limit

@@ -68,6 +68,15 @@ func (r *retrier) List(ctx context.Context, owner string) ([]sdk.Listed, error) 
 	return repeat(ctx, r, "list", func() ([]sdk.Listed, error) { return r.next.List(ctx, owner) })
 }
 
+// Route implements [sdk.Router].
+func (r *retrier) Route(ctx context.Context, handle string, port int) (sdk.Route, error) {
+	router, ok := r.next.(sdk.Router)
+	if !ok {
+		return sdk.Route{}, sdk.Errorf(sdk.Internal, "it has no routes")
+	}
+	return repeat(ctx, r, "route", func() (sdk.Route, error) { return router.Route(ctx, handle, port) })
+}
+
 func (r *retrier) Terminate(ctx context.Context, handle string) error {
 	_, err := repeat(ctx, r, "terminate", func() (struct{}, error) { return struct{}{}, r.next.Terminate(ctx, handle) })
 	return err

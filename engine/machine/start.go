@@ -182,6 +182,7 @@ func (s *start) next(ctx context.Context, i int, why error) error {
 		return err
 	}
 	s.tell(EventChoice, fmt.Sprintf("%s: %s; trying %s", s.at.label(), oneLine(why), s.choices[i].label()))
+	s.d.unroute(ending, &s.rec)
 	given := s.rec.attempt(s.at, why)
 	return s.turnTo(ctx, i, func(r *Record) { r.Attempts = append(r.Attempts, given) })
 }
@@ -318,11 +319,16 @@ func (s *start) await(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ready, err := s.look(ctx, seen[s.rec.Handle], &queue)
+		now := seen[s.rec.Handle]
+		routes, err := s.d.routed(ctx, s.p, &s.rec, &now)
+		if err != nil {
+			return err
+		}
+		ready, err := s.look(ctx, now, routes, &queue)
 		if ready || err != nil {
 			return err
 		}
-		if err := s.d.Clock.Sleep(ctx, max(poll, s.at.Poll)); err != nil {
+		if err := s.d.Clock.Sleep(ctx, max(poll, s.at.Poll, seconds(now.AfterSeconds))); err != nil {
 			return err
 		}
 		if s.d.Clock.Now().Sub(began) > impatience {
@@ -332,7 +338,7 @@ func (s *start) await(ctx context.Context) error {
 }
 
 // look takes over what was observed and says whether the start is done.
-func (s *start) look(ctx context.Context, o sdk.Observation, q *queue) (ready bool, err error) {
+func (s *start) look(ctx context.Context, o sdk.Observation, routes []RoutedPort, q *queue) (ready bool, err error) {
 	if !o.State.Live() {
 		code := sdk.Unavailable
 		if o.Code == sdk.NoCapacity {
@@ -344,10 +350,10 @@ func (s *start) look(ctx context.Context, o sdk.Observation, q *queue) (ready bo
 		return false, err
 	}
 	if o.State == sdk.Running && hasPort(o.Endpoints, s.spec.Port) {
-		return true, s.record(ctx, func(r *Record) { r.observed(o); r.ready(s.d.Clock.Now()) })
+		return true, s.record(ctx, func(r *Record) { r.observed(o, routes); r.ready(s.d.Clock.Now()) })
 	}
 	if state := reachable(o, s.spec.Port); state != s.rec.State || o.Message != s.rec.Message {
-		if err := s.record(ctx, func(r *Record) { r.observed(o); r.State = state }); err != nil {
+		if err := s.record(ctx, func(r *Record) { r.observed(o, routes); r.State = state }); err != nil {
 			return false, err
 		}
 	}

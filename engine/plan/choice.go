@@ -26,6 +26,7 @@ type Choice struct {
 
 	Options json.RawMessage `json:"options,omitempty"` // of its provider, as the user wrote them
 
+	Own         bool `json:"own,omitempty"`          // a machine of the user's elsewhere, which costs nothing; Region names it
 	HostMounts  bool `json:"host_mounts,omitempty"`  // it is this computer: folders are shown, not copied
 	BuildsImage bool `json:"builds_image,omitempty"` // its provider installs the packages; otherwise Seer does, on the machine
 }
@@ -73,6 +74,7 @@ func (p *Plan) choices(s experiment.Sandbox, from []preflight.Choice) {
 		choice := Choice{
 			Provider: c.Provider.Name, Offer: c.Offer.ID, GPU: c.GPU, GPUCount: c.GPUCount, GPUMemoryGB: c.Offer.GPUMemoryGB, Region: c.Offer.Region, Isolation: c.Isolation,
 			Stock: c.Offer.Stock, Timeout: s.Timeout.Seconds(), PollSeconds: c.Provider.PollSeconds, Options: s.Options(c.Provider.Name),
+			Own:        c.Provider.Has(sdk.FeatureFree) && !c.Provider.Has(sdk.FeatureHostMounts),
 			HostMounts: c.Provider.Has(sdk.FeatureHostMounts), BuildsImage: c.Provider.Has(sdk.FeatureBuild),
 		}
 		price, ok := c.CostPerHour()

@@ -60,6 +60,14 @@ func (c machineCheck) image(p *candidate) {
 		c.imageHere(p)
 		return
 	}
+	if changesSystem(s) && len(p.Isolations) > 0 && !p.Has(sdk.FeatureBuild) {
+		at := "sandbox.system_packages"
+		if len(s.SystemPackages) == 0 {
+			at = "sandbox.image.commands"
+		}
+		c.fail(at, fmt.Sprintf("provider `%s` does not let a sandbox change the system of its machines", p.Name),
+			"have it installed on them, or use another provider")
+	}
 	if image == nil {
 		return
 	}

@@ -99,9 +99,10 @@ type Choice struct {
 	Isolation string           `json:"isolation,omitempty"`
 }
 
-// CostPerHour is its price in USD, where it is known. This computer costs nothing.
+// CostPerHour is its price in USD, where it is known. This computer costs nothing, and neither
+// do the user's own machines elsewhere.
 func (c Choice) CostPerHour() (usd float64, known bool) {
-	return c.Offer.CostPerHour, c.Offer.CostPerHour > 0 || c.Provider.Has(sdk.FeatureHostMounts)
+	return c.Offer.CostPerHour, c.Offer.CostPerHour > 0 || c.Provider.Has(sdk.FeatureHostMounts) || c.Provider.Has(sdk.FeatureFree)
 }
 
 // Skip is a machine, or a GPU at a provider, that is no choice.

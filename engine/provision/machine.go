@@ -5,6 +5,7 @@ package provision
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -58,13 +59,25 @@ type Connector struct {
 	Ledger lease.Ledger
 	Ended  func(context.Context, machine.Record) error // nil unless the machine is known to have ended
 	Local  func() (sdk.Provider, error)                // the provider of this computer
+	Routes machine.Routes                              // carries ports of machines to this computer
 	Now    func() time.Time
 	Logger hclog.Logger
 }
 
+// reachTimeout is for what carries the ports of a machine to start, if it does not run.
+const reachTimeout = 15 * time.Second
+
 // Connect makes the client of a machine in the ledger, and the keeper of its lease. It asks
-// nobody.
+// nobody. What carries its ports to this computer is started where it has died.
 func (c Connector) Connect(r machine.Record) (Machine, error) {
+	if len(r.Routes) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), reachTimeout)
+		defer cancel()
+		var err error
+		if r, err = machine.Reach(ctx, c.Routes, r); err != nil {
+			return Machine{}, errdefs.Wrap(errdefs.KindProvider, err)
+		}
+	}
 	endpoint, ok := r.Endpoint(r.Port)
 	if !ok {
 		return Machine{}, &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
@@ -75,6 +88,9 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 	}
 	if r.Provider == local.Name && r.Isolation == isolation.GVisor {
 		runtime.Mend(func(ctx context.Context) bool { return c.listensAgain(ctx, r.Handle) })
+	}
+	if len(r.Routes) > 0 {
+		runtime.Mend(func(ctx context.Context) bool { _, err := machine.Reach(ctx, c.Routes, r); return err == nil })
 	}
 	keeper := lease.New(r.ID, lease.Options{
 		Ledger: c.Ledger, Ended: c.Ended, Now: c.Now, Logger: c.Logger,
@@ -125,7 +141,8 @@ func (m Machine) Close() {
 // ReportPorts tells where a port of the experiment is that is another one outside.
 func ReportPorts(r machine.Record, ports []int, report event.Reporter) {
 	for _, port := range ports {
-		if at, ok := r.Endpoint(port); ok && r.Provider == local.Name && at != fmt.Sprintf("http://127.0.0.1:%d", port) {
+		const here = "http://127.0.0.1:"
+		if at, ok := r.Endpoint(port); ok && strings.HasPrefix(at, here) && at != fmt.Sprint(here, port) {
 			report.Send(event.PortMoved{Port: port, URL: at})
 		}
 	}

@@ -117,6 +117,9 @@ func (s *start) choice(c plan.Choice, r machine.Record) (machine.Choice, error) 
 		optional = session.AddPorts(&spec, s.Experiment.Sandbox, s.network(c))
 	}
 	spec.Mounts = nil
+	if c.Own && s.build == nil {
+		spec.Folders = s.folders(c)
+	}
 	if c.HostMounts {
 		spec.Mounts = s.mounts(c)
 	}
@@ -181,7 +184,29 @@ func costOf(c plan.Choice) float64 {
 // network says how the ports of a machine are reached.
 func (s *start) network(c plan.Choice) session.Network {
 	open := s.Plan.Network == "open" && (c.Isolation == "none" || c.Isolation == "")
-	return session.Network{Here: c.HostMounts, Shared: s.Plan.Network == "host" || open}
+	return session.Network{Here: c.HostMounts, Shared: s.Plan.Network == "host" || open, Carried: c.Own}
+}
+
+// system are folders that nothing is put into from outside, or that machines have anyway.
+var system = []string{"bin", "dev", "etc", "home", "lib", "lib64", "proc", "run", "sbin", "seer", "sys", "tmp", "usr", "var", "workspace"}
+
+// folders are where models, files and folders go on a machine whose root cannot be changed.
+func (s *start) folders(c plan.Choice) []string {
+	var out []string
+	add := func(target string) {
+		dir := path.Dir(path.Clean(target))
+		top, _, _ := strings.Cut(strings.TrimPrefix(dir, "/"), "/")
+		if top != "" && !slices.Contains(system, top) && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	for _, m := range s.Models {
+		add(m.Path)
+	}
+	for _, up := range s.Plan.UploadsOf(c) {
+		add(up.Remote)
+	}
+	return out
 }
 
 // image is what a machine of this computer starts from: what has been made for it.

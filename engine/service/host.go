@@ -142,6 +142,7 @@ func (h Host) Service(name string) (*Service, error) {
 }
 
 func (h Host) open(c client.Connection, face sdk.Interface) (*Service, error) {
+	c = c.Mended(h.Runtime)
 	caller, err := c.Client()
 	if err != nil {
 		return nil, err

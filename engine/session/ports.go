@@ -13,6 +13,9 @@ import (
 type Network struct {
 	Here   bool // the machine is this computer's
 	Shared bool // and has this computer's network
+
+	// Carried ports are reached at the loopback of the machine, or of the host that it is on.
+	Carried bool
 }
 
 // AddPorts asks for the ports of Jupyter and VS Code. On a machine that shares this
@@ -64,7 +67,7 @@ const everywhere = "0.0.0.0"
 
 // listenIP is where the session's programs listen; empty = only the machine itself.
 func (s Starter) listenIP() string {
-	if s.Network.Here || s.UnexposedPorts {
+	if s.Network.Here || s.Network.Carried || s.UnexposedPorts {
 		return ""
 	}
 	return everywhere

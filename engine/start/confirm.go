@@ -28,6 +28,9 @@ func (p *preparation) confirm(ctx context.Context) error {
 		return err
 	}
 	for _, a := range facts.Accounts {
+		if len(a.Machines) > 0 {
+			continue // nobody pays
+		}
 		p.report.Send(event.PreflightAccount{Provider: a.Provider, Credentials: a.Credentials})
 	}
 	if err := p.Guard.Confirm(ctx, trust.Of(facts)); err != nil {

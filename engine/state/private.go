@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -31,6 +32,33 @@ func ensurePrivate(dir string) error {
 		return fmt.Errorf("make %s private: %w", dir, err)
 	}
 	return nil
+}
+
+// Private makes dir where it is missing, and makes sure that it is this user's alone and that
+// nobody else can put another one in its place. It repairs nothing.
+func Private(dir string) error {
+	if err := makePrivate(dir); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	return onlyOurs(dir)
+}
+
+func makePrivate(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrNotExist) {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return NoSpace(dir, err)
+	}
+	return nil
+}
+
+func onlyOurs(dir string) error {
+	if err := checkPrivate(dir); err != nil {
+		return err
+	}
+	return checkAbove(dir)
 }
 
 // checkPrivate accepts only a real folder of this user that nobody else can

@@ -81,21 +81,13 @@ func (o Options) openRuntime(dir string) error {
 		return fmt.Errorf("the folder for sockets %s is %d bytes long and may have %d; choose a shorter one", dir, len(dir), maxRuntimeDir)
 	}
 	// Not MkdirAll and no repair: in /tmp somebody else may have been first.
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, os.ErrNotExist) {
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("make the folder for sockets: %w", NoSpace(dir, err))
+	if err := makePrivate(dir); err != nil {
+		return fmt.Errorf("make the folder for sockets: %w", err)
 	}
 	if o.anyOwner {
 		return nil
 	}
-	err = checkPrivate(dir)
-	if err == nil {
-		err = checkAbove(dir)
-	}
-	if err != nil {
+	if err := onlyOurs(dir); err != nil {
 		return &TakenError{Dir: dir, Why: err}
 	}
 	return nil

@@ -63,11 +63,15 @@ type Account struct {
 	Credentials []string `json:"credentials"`       // where they come from; never what they are
 	Project     string   `json:"project,omitempty"` // the .env file that they come from
 	Limits      string   `json:"limits"`
-	Digest      string   `json:"-"` // of credentials from a .env file
+	Machines    []string `json:"machines,omitempty"` // the user's own, of which nobody pays for one
+	Digest      string   `json:"-"`                  // of credentials from a .env file
 }
 
 // Text describes the account in one line.
 func (a Account) Text() string {
+	if len(a.Machines) > 0 {
+		return fmt.Sprintf("%s on %s, which costs nothing", a.Provider, strings.Join(a.Machines, ", "))
+	}
 	with := "without credentials"
 	if len(a.Credentials) > 0 {
 		with = "with " + strings.Join(a.Credentials, ", ")
@@ -114,6 +118,10 @@ func Of(f Facts) Effects {
 		c.add(true, "", "fetch the %s %s with %s", m.Kind, m.Name, m.Credential)
 	}
 	for _, a := range f.Accounts {
+		if len(a.Machines) > 0 {
+			c.add(true, "", "run on %s, by %s", strings.Join(a.Machines, ", "), a.Provider)
+			continue
+		}
 		c.add(true, a.Digest, "rent at %s; %s", a.Text(), a.Limits)
 	}
 	if s := f.Snapshot; s != nil {

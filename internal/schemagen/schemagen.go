@@ -31,6 +31,7 @@ func exports() []export {
 		{sdk.ExportProviderTerminate, sdk.TerminateInput{}, nil},
 		{sdk.ExportProviderSnapshot, sdk.SnapshotInput{}, sdk.SnapshotStep{}},
 		{sdk.ExportProviderAccount, nil, sdk.Account{}},
+		{sdk.ExportProviderRoute, sdk.RouteInput{}, sdk.Route{}},
 		{sdk.ExportFetcherResolve, sdk.ModelRef{}, sdk.ResolvedModel{}},
 		{sdk.ExportFetcherLocate, sdk.FileRef{}, sdk.Location{}},
 		{sdk.ExportExpose, sdk.ExposeRequest{}, sdk.Surface{}},
@@ -40,7 +41,7 @@ func exports() []export {
 // further are types that no export names.
 func further() []any {
 	return []any{sdk.Envelope{}, sdk.Needs{}, sdk.SelfEnd{}, sdk.FolderInput{}, sdk.FolderEntry{},
-		sdk.HTTPOpen{}, sdk.GRPCOpen{}, sdk.Opened{}, sdk.Event{}}
+		sdk.HTTPOpen{}, sdk.GRPCOpen{}, sdk.SSHOpen{}, sdk.Opened{}, sdk.Event{}}
 }
 
 // closed are the string types whose values are all known. An unknown feature is

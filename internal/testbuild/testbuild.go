@@ -33,19 +33,37 @@ func Build(dir string) (Artifacts, error) {
 		return Artifacts{}, err
 	}
 	a := Artifacts{filepath.Join(dir, "runtime"), filepath.Join(dir, "plugins")}
-	binary := filepath.Join(a.Runtime, "seer-runtime-"+runtime.GOOS+"-"+runtime.GOARCH)
-	for _, c := range [][]string{
-		{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./engine/runtime/seer-runtime"},
-		{"scripts/build-plugins", a.Plugins},
-	} {
-		cmd := exec.Command(c[0], c[1:]...)
-		cmd.Dir = top
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return a, fmt.Errorf("%v: %w\n%s", c, err, out)
-		}
+	if err := buildRuntime(top, a.Runtime); err != nil {
+		return a, err
 	}
-	return a, nil
+	return a, build(top, "scripts/build-plugins", a.Plugins)
+}
+
+// Runtime is [Build] of the runtime alone; it returns the folder.
+func Runtime(dir string) (string, error) {
+	if bin := os.Getenv("SEER_TEST_BIN"); bin != "" {
+		return filepath.Join(bin, "runtime"), nil
+	}
+	top, err := Top()
+	if err != nil {
+		return "", err
+	}
+	return dir, buildRuntime(top, dir)
+}
+
+func buildRuntime(top, dir string) error {
+	binary := filepath.Join(dir, "seer-runtime-"+runtime.GOOS+"-"+runtime.GOARCH)
+	return build(top, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./engine/runtime/seer-runtime")
+}
+
+func build(top string, argv ...string) error {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = top
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w\n%s", argv, err, out)
+	}
+	return nil
 }
 
 // Warm puts what the built-in plugins become into a cache folder of the program, where

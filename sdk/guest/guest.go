@@ -82,6 +82,13 @@ func ProviderAccount(p sdk.Accounter) int32 {
 	return call(func(ctx context.Context, _ struct{}) (sdk.Account, error) { return p.Account(ctx) })
 }
 
+// ProviderRoute implements the export "provider_route".
+func ProviderRoute(p sdk.Router) int32 {
+	return call(func(ctx context.Context, in sdk.RouteInput) (sdk.Route, error) {
+		return p.Route(ctx, in.Handle, in.Port)
+	})
+}
+
 // ProviderSnapshot implements the export "provider_snapshot".
 func ProviderSnapshot(p sdk.Snapshotter) int32 {
 	return call(func(ctx context.Context, in sdk.SnapshotInput) (sdk.SnapshotStep, error) {

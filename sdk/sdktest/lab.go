@@ -142,6 +142,17 @@ func (g guarded) Terminate(ctx context.Context, handle string) error {
 	return err
 }
 
+// Route implements [sdk.Router].
+func (g guarded) Route(ctx context.Context, handle string, port int) (sdk.Route, error) {
+	return call(ctx, g.l.guard, "Route", func(ctx context.Context) (sdk.Route, error) {
+		r, ok := g.p.(sdk.Router)
+		if !ok {
+			return sdk.Route{}, defect{"an endpoint is reached by a route, and the provider has no method Route"}
+		}
+		return r.Route(ctx, handle, port)
+	})
+}
+
 func (g guarded) snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (sdk.SnapshotStep, error) {
 	return call(ctx, g.l.guard, "Snapshot", func(ctx context.Context) (sdk.SnapshotStep, error) {
 		s, ok := g.p.(sdk.Snapshotter)

@@ -18,7 +18,7 @@ func providerMutants() map[string][]string {
 		"ignores disk_gb":          unsupported, "ignores ports": unsupported, "ignores image": unsupported, "ignores volumes": unsupported,
 		"ignores mounts": unsupported, "ignores network": unsupported, "ignores isolation": unsupported,
 
-		"observes one by one": {"observe/one-request"}, "observes one by one by query": {"observe/one-request"}, "no endpoint": {"observe/becomes-running"}, "bad endpoint": {"observe/becomes-running"},
+		"observes one by one": {"observe/one-request"}, "observes one by one by query": {"observe/one-request"}, "no endpoint": {"observe/becomes-running"}, "bad endpoint": {"observe/becomes-running"}, "a route to everything": {"observe/becomes-running"}, "a route to nowhere": {"observe/becomes-running"},
 		"unknown handles are left out": {"observe/every-handle-once"}, "unknown handles are errors": {"observe/every-handle-once"},
 		"unknown handles start": {"observe/every-handle-once"}, "takes errors for ends": {"cancel/returns", "hostile/*"},
 

@@ -34,7 +34,7 @@ func ProviderChecks(k ProviderKit) []Check {
 		{Name: "create/unknown-offer", run: l.createUnknownOffer, Doc: "An offer that the backend does not have is an error, and nothing is rented."},
 		{Name: "create/no-capacity", run: l.createNoCapacity, Doc: "no_capacity means that nothing of the kind is free now; Seer then takes the next choice."},
 
-		{Name: "observe/becomes-running", run: l.observeRunning, Doc: "running comes with an endpoint for Port: unix:/absolute/path, http://host:port or https://host."},
+		{Name: "observe/becomes-running", run: l.observeRunning, Doc: "running comes with an endpoint for Port: unix:/absolute/path, http://host:port, https://host or route:, for which Route then says the way."},
 		{Name: "observe/every-handle-once", run: l.observeEvery, Doc: "The result has one entry for each handle; one that the backend does not know is stopped."},
 		{Name: "observe/one-request", run: l.observeBatched, Doc: "Observe is one request for all handles wherever the backend allows it."},
 

@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/sdk"
 )
 
-var knownStates = []sdk.State{sdk.Pending, sdk.Building, sdk.Starting, sdk.Running, sdk.Stopped, sdk.Failed}
+var knownStates = []sdk.State{sdk.Pending, sdk.Building, sdk.Starting, sdk.Running, sdk.Stopped, sdk.Failed, sdk.Unreachable}
 
 func (l *lab) observeRunning(ctx context.Context, t *trial) {
 	owner := l.owner()
@@ -42,6 +44,9 @@ func (l *lab) observeRunning(ctx context.Context, t *trial) {
 		if problem := badEndpoint(e); problem != "" {
 			t.failf("the endpoint %+v %s", e, problem)
 		}
+		if e.URL == sdk.RouteURL {
+			l.leads(ctx, t, handle, e.Port)
+		}
 	}
 	if !slices.ContainsFunc(o.Endpoints, func(e sdk.Endpoint) bool { return e.Port == spec.Port }) {
 		t.failf("the machine runs and has no endpoint for the port %d: %+v", spec.Port, o.Endpoints)
@@ -51,7 +56,43 @@ func (l *lab) observeRunning(ctx context.Context, t *trial) {
 	}
 }
 
+// leads checks the route to a port of a machine, which must stay the same.
+func (l *lab) leads(ctx context.Context, t *trial, handle string, port int) {
+	r, err := l.open().Route(ctx, handle, port)
+	if err != nil {
+		t.failf("the port %d is reached by a route, and Route failed: %s", port, describe(err))
+		return
+	}
+	if problem := badRoute(r); problem != "" {
+		t.failf("the route to port %d %s", port, problem)
+	}
+	again, err := l.open().Route(ctx, handle, port)
+	if err != nil || !reflect.DeepEqual(again, r) {
+		t.failf("the route to port %d is another one the second time (%s); Seer asks once", port, describe(err))
+	}
+	if _, err := l.open().Route(ctx, unknownHandle, port); err == nil {
+		t.failf("there is a route to a machine that does not exist; not_found is meant")
+	}
+}
+
+var routeTarget = regexp.MustCompile(`^(unix:/[^\x00-\x1f\x7f]{1,200}|tcp:[1-9][0-9]{0,4})$`)
+
+func badRoute(r sdk.Route) string {
+	switch {
+	case r.SSH == nil:
+		return "says nothing; set SSH"
+	case r.SSH.Host == "":
+		return "names no host"
+	case !routeTarget.MatchString(r.SSH.Target):
+		return fmt.Sprintf("has the target %q, which is neither unix:/absolute/path nor tcp:PORT", r.SSH.Target)
+	}
+	return ""
+}
+
 func badEndpoint(e sdk.Endpoint) string {
+	if e.URL == sdk.RouteURL && e.Port > 0 {
+		return ""
+	}
 	if path, ok := strings.CutPrefix(e.URL, "unix:"); ok {
 		if !strings.HasPrefix(path, "/") {
 			return "is not unix: and an absolute path"
@@ -63,7 +104,7 @@ func badEndpoint(e sdk.Endpoint) string {
 	case err != nil:
 		return "cannot be read as a URL"
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return "is not http://host:port, https://host[:port] or unix:/path"
+		return "is not http://host:port, https://host[:port], unix:/path or route:"
 	case u.Scheme == "http" && u.Port() == "":
 		return "is http without a port"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":

@@ -100,3 +100,9 @@ func TestEveryMutantOfAProviderIsCaught(t *testing.T) {
 		})
 	}
 }
+
+// A provider whose machines are reached by routes is as good as another.
+func TestProviderWithRoutes(t *testing.T) {
+	t.Parallel()
+	sdktest.Provider(t, sampleKit(flaws{"routes": true}))
+}

@@ -412,6 +412,9 @@ func (s *sample) Observe(ctx context.Context, handles []string) ([]sdk.Observati
 				if s.has("bad endpoint") {
 					o.Endpoints[0].URL = strings.TrimPrefix(all[i].URL, "https://")
 				}
+				if s.has("routes") || s.has("a route to everything") || s.has("a route to nowhere") {
+					o.Endpoints[0].URL = sdk.RouteURL
+				}
 			}
 		case s.has("unknown handles are left out"):
 			continue
@@ -423,6 +426,22 @@ func (s *sample) Observe(ctx context.Context, handles []string) ([]sdk.Observati
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// Route implements [sdk.Router].
+func (s *sample) Route(ctx context.Context, handle string, port int) (sdk.Route, error) {
+	all, err := s.look(ctx, []string{handle})
+	if err != nil {
+		return sdk.Route{}, err
+	}
+	r := sdk.Route{SSH: &sdk.SSHRoute{Host: "box", Target: fmt.Sprint("tcp:", port)}}
+	switch known := slices.ContainsFunc(all, func(m machine) bool { return m.ID == handle }); {
+	case s.has("a route to nowhere"):
+		r.SSH.Target = "box:" + fmt.Sprint(port)
+	case !known && !s.has("a route to everything"):
+		return sdk.Route{}, sdk.Errorf(sdk.NotFound, "cloud has no machine %q", handle)
+	}
+	return r, nil
 }
 
 // List implements [sdk.Provider].

@@ -187,13 +187,24 @@ func (f folder) write(n *note) error {
 	return state.WriteFile(f.note, data, 0o600)
 }
 
-// make makes the folders. What an earlier start has left is removed.
-func (f folder) make() error {
+// filled are the folders behind those of a spec that files will be put into. The spec gets
+// mounts of them.
+func (f folder) filled(spec *sdk.MachineSpec) (dirs []string) {
+	for i, target := range spec.Folders {
+		dirs = append(dirs, fmt.Sprintf("filled/%d", i))
+		spec.Mounts = append(spec.Mounts, sdk.Mount{Source: f.path(dirs[i]), Target: target, Writable: true})
+	}
+	spec.Folders = nil
+	return dirs
+}
+
+// make makes the folders, and more of them. What an earlier start has left is removed.
+func (f folder) make(more ...string) error {
 	if err := f.clear(); err != nil {
 		return err
 	}
 	spread(filepath.Dir(f.root))
-	dirs := []string{"socket", "run/ports", "gvisor"}
+	dirs := append([]string{"socket", "run/ports", "gvisor"}, more...)
 	for _, dir := range writable {
 		dirs = append(dirs, dir)
 	}

@@ -30,7 +30,7 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 	p.at("intended")
 	watched, err := p.watchdog.watch()
 	if err == nil {
-		err = f.make()
+		err = f.make(f.filled(n.Spec)...)
 	}
 	if err == nil {
 		err = again.fill(ctx, f)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -108,4 +109,15 @@ func until(ctx context.Context, limit time.Duration, done func() bool) bool {
 		case <-time.After(poll):
 		}
 	}
+}
+
+// Sweep removes what killed writers left in the folder of this provider, where no machine
+// was ended since, and the short names of machines whose folders somebody has deleted.
+func Sweep(dir, runtimeDir string) error {
+	return errors.Join(state.Sweep(dir), state.SweepLinks(runtimeDir),
+		state.SweepLocks(filepath.Join(dir, "locks"), func(handle string) bool {
+			_, note := os.Lstat(filepath.Join(dir, handle+".json"))
+			_, folder := os.Lstat(filepath.Join(dir, handle))
+			return note == nil || folder == nil
+		}))
 }

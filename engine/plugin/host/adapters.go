@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"regexp"
 	"slices"
 
 	"github.com/seer-engine/seer/engine/plugin/host/egress"
@@ -65,6 +66,30 @@ func (p *provider) Account(ctx context.Context) (sdk.Account, error) {
 	}
 	return a, err
 }
+
+// Route implements [sdk.Router]. A route that the plugin's permissions do not allow is an error.
+func (p *provider) Route(ctx context.Context, handle string, port int) (sdk.Route, error) {
+	if !p.c.plugin.Routes {
+		return sdk.Route{}, sdk.Errorf(sdk.Unsupported, "the plugin %s has no routes", p.c.plugin.Manifest.ID)
+	}
+	r, err := invoke[sdk.Route](ctx, p.c, sdk.ExportProviderRoute, sdk.RouteInput{Handle: handle, Port: port})
+	if err != nil {
+		return sdk.Route{}, err
+	}
+	if r.SSH == nil || !routeTarget.MatchString(r.SSH.Target) {
+		return sdk.Route{}, fault(FaultOutput, p.c.plugin, "%s answered a route that this program does not know; use a newer version of it", sdk.ExportProviderRoute)
+	}
+	granted, err := p.c.host.granted(ctx, p.c.plugin)
+	if err != nil {
+		return sdk.Route{}, err
+	}
+	gateway := p.c.host.gateway(p.c.plugin, granted)
+	defer gateway.Close()
+	return r, gateway.AllowRoute(ctx, *r.SSH)
+}
+
+// routeTarget is the form of [sdk.SSHRoute].Target.
+var routeTarget = regexp.MustCompile(`^(unix:/[^\x00-\x1f\x7f]{1,200}|tcp:[1-9][0-9]{0,4})$`)
 
 // snapshotter is a provider that also saves file systems.
 type snapshotter struct{ provider }

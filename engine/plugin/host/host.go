@@ -58,6 +58,9 @@ type Options struct {
 	Version   string            // of this program, to tell a plugin that needs a newer one; "" = unknown
 	Transport http.RoundTripper // makes HTTP requests in place of the network, after all checks; nil = the network
 
+	SSH      SSH      // runs commands on hosts for plugins; nil = none can be reached
+	SSHHosts SSHHosts // remembers on which hosts a plugin has run something; nil = nothing does
+
 	// Answer is told what a plugin has answered to an export, as it came: unknown fields
 	// are in it. It is for the conformance kit. nil = nobody. Calls may overlap.
 	Answer func(p Plugin, export string, answer json.RawMessage)
@@ -96,6 +99,7 @@ type Plugin struct {
 
 	Snapshots bool `json:"snapshots,omitempty"` // a provider that exports [sdk.ExportProviderSnapshot]
 	Accounts  bool `json:"accounts,omitempty"`  // a provider that exports [sdk.ExportProviderAccount]
+	Routes    bool `json:"routes,omitempty"`    // a provider that exports [sdk.ExportProviderRoute]
 
 	Access access.Set `json:"access"`          // what it asks for; where that is nothing it needs no grant
 	Hash   string     `json:"permissions"`     // the permission hash: of Access
@@ -121,7 +125,7 @@ func New(o Options) (*Host, error) {
 		scrub:    o.Scrub,
 		loaded:   map[string]*loading{},
 		retired:  map[*loading]struct{}{},
-		outside:  egress.Options{Env: o.Env, SecretEnv: o.SecretEnv, Home: o.Home, Audit: o.Audit, Transport: o.Transport},
+		outside:  egress.Options{Env: o.Env, SecretEnv: o.SecretEnv, Home: o.Home, Audit: o.Audit, Transport: o.Transport, SSH: o.SSH, SSHHosts: o.SSHHosts},
 	}
 	h.outside.Limits.ResponseMB = h.limits.ResponseMB
 	h.digests.dir = filepath.Join(cache, "digests")

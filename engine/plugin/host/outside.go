@@ -10,6 +10,15 @@ import (
 // Audit is one request of a plugin that was made or refused. It holds no credential.
 type Audit = egress.Audit
 
+// SSH runs commands on hosts with the user's OpenSSH.
+type SSH = egress.SSH
+
+// SSHResult is what a command on a host has said, and how it has ended.
+type SSHResult = egress.SSHResult
+
+// SSHHosts remembers on which hosts plugins have run something.
+type SSHHosts = egress.SSHHosts
+
 // SecretStatus says whether a credential is there, and never what it is.
 type SecretStatus = egress.SecretStatus
 

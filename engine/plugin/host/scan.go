@@ -174,6 +174,7 @@ func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 	}
 	p.Hash = p.Access.Hash()
 	p.Accounts = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderAccount)
+	p.Routes = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderRoute)
 	p.Snapshots = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderSnapshot)
 	return p, nil
 }

@@ -19,6 +19,8 @@ func streamFunctions() []extism.HostFunction {
 		jsonFunction(sdk.HostSettings, func(s *egress.Session, _ struct{}) (map[string]string, error) { return s.Settings() }),
 		jsonFunction(sdk.HostHTTPOpen, (*egress.Session).OpenHTTP),
 		jsonFunction(sdk.HostGRPCOpen, (*egress.Session).OpenGRPC),
+		jsonFunction(sdk.HostSSHOpen, (*egress.Session).OpenSSH),
+		jsonFunction(sdk.HostSSHHosts, func(s *egress.Session, _ struct{}) ([]string, error) { return s.SSHHosts() }),
 		extism.NewHostFunctionWithStack(sdk.HostStreamSend, streamSend, types(i64, i64, i32), types(i32)),
 		extism.NewHostFunctionWithStack(sdk.HostStreamCredit, func(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
 			grantsOf(ctx).session.Credit(int64(stack[0]), int64(stack[1]))

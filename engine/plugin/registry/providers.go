@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -33,8 +34,27 @@ func (r *Registry) CheckProviders(ctx context.Context, names ...string) error {
 	return nil
 }
 
+// hostsSetting is the setting of a plugin that lists the hosts of the user's machines.
+const hostsSetting = "hosts"
+
+// hostless reports whether a plugin runs machines on hosts of the user's, who has named none
+// for all experiments.
+func (r *Registry) hostless(ctx context.Context, p host.Plugin) bool {
+	lists := slices.ContainsFunc(p.Manifest.Settings, func(s sdk.Setting) bool { return s.Name == hostsSetting })
+	if len(p.Manifest.Permissions.SSH) == 0 || !lists {
+		return false
+	}
+	h, err := r.host()
+	if err != nil {
+		return false
+	}
+	values, err := h.Settings(ctx, p)
+	return err == nil && values[hostsSetting] == ""
+}
+
 // Asked names the providers that are asked for offers: the given ones, or else all that are
-// there, sorted, with this computer unless a question is about regions.
+// there, sorted, with this computer unless a question is about regions. Those of hosts that
+// only experiments name are left out.
 func (r *Registry) Asked(ctx context.Context, given []string, queries []sdk.OfferQuery) []string {
 	if len(given) > 0 {
 		return slices.Compact(slices.Clone(given))
@@ -43,6 +63,7 @@ func (r *Registry) Asked(ctx context.Context, given []string, queries []sdk.Offe
 	for _, err := range broken {
 		r.o.Logger.Warn("a plugin cannot be used", "error", err)
 	}
+	plugins = slices.DeleteFunc(plugins, func(p host.Plugin) bool { return r.hostless(ctx, p) })
 	providers := r.Providers(plugins)
 	if !slices.ContainsFunc(queries, func(q sdk.OfferQuery) bool { return len(q.Regions) > 0 }) {
 		providers = append(providers, Local)

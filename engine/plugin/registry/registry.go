@@ -46,6 +46,7 @@ type Options struct {
 	Fetchers  map[string]sdk.Fetcher
 	Exposers  map[string]sdk.Exposer
 
+	SSH     host.SSH                         // runs commands of plugins on hosts; nil = none can be reached
 	Local   func() (sdk.Provider, error)     // the provider of this computer
 	Records func() ([]machine.Record, error) // the sandboxes, whose experiments may have credentials
 }
@@ -132,6 +133,7 @@ func (r *Registry) openHost() (*host.Host, error) {
 		Dirs: dirs, Optional: r.o.Paths.WellKnown, Broken: broken, CacheDir: cache, Remember: true, Logger: r.o.Logger.Named("plugin"),
 		Env: r.environment, SecretEnv: r.credentials.find, Home: r.getenv("HOME"),
 		Access: r.pluginAccess, Audit: audit, Version: r.o.Version,
+		SSH: r.o.SSH, SSHHosts: sshHosts{dir: r.o.State.Dir, now: r.o.Now},
 	})
 	if err != nil {
 		return nil, err

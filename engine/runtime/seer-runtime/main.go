@@ -1,7 +1,9 @@
 // Command seer-runtime is the program inside a sandbox. It is started by the
 // loader, never by hand. As `seer-runtime gate` it is the gate outside of one, as
 // `seer-runtime search` it looks for names in one, and as `seer-runtime watchdog DIR` it
-// ends the machines of a user whose time is over.
+// ends the machines of a user whose time is over. On a host that is reached by SSH,
+// `seer-runtime provider METHOD` is the provider of its machines and `seer-runtime pipe` the
+// way to them, and `seer-runtime forward DIR` carries their ports to where the user is.
 package main
 
 import (
@@ -11,11 +13,14 @@ import (
 	// Slim images have no certificates, and the runtime downloads models.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
+	"github.com/seer-engine/seer/engine/batchjob"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
+	"github.com/seer-engine/seer/engine/ssh"
+	"github.com/seer-engine/seer/engine/sshhost"
 )
 
 func main() {
@@ -27,6 +32,18 @@ func main() {
 	}
 	if len(os.Args) == 3 && os.Args[1] == "watchdog" {
 		os.Exit(watchdog.Main(os.Args[2], os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 3 && os.Args[1] == "job" {
+		os.Exit(batchjob.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) == 3 && os.Args[1] == "provider" {
+		os.Exit(sshhost.ProviderMain(os.Args[2], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) == 2 && os.Args[1] == "pipe" {
+		os.Exit(sshhost.PipeMain(os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) == 3 && os.Args[1] == "forward" {
+		os.Exit(ssh.ForwardMain(os.Args[2], os.Stderr))
 	}
 	os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()}))
 }

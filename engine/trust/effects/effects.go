@@ -3,6 +3,7 @@
 package effects
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -189,13 +190,19 @@ func (f Finder) images(ctx context.Context, p plan.Plan) ([]trust.Image, error) 
 func (f Finder) accounts(ctx context.Context, exp *experiment.Experiment, p plan.Plan) ([]trust.Account, error) {
 	var all []trust.Account
 	for _, c := range p.Choices {
-		known := slices.ContainsFunc(all, func(a trust.Account) bool { return a.Provider == c.Provider })
-		if known || f.Plugins.Native(c.Provider) {
+		at := slices.IndexFunc(all, func(a trust.Account) bool { return a.Provider == c.Provider })
+		if at >= 0 && c.Own && !slices.Contains(all[at].Machines, c.Region) {
+			all[at].Machines = append(all[at].Machines, c.Region)
+		}
+		if at >= 0 || f.Plugins.Native(c.Provider) {
 			continue
 		}
 		a := f.Plugins.Paying(ctx, c.Provider)
 		if a.Project != "" && a.Project != filepath.Join(filepath.Dir(exp.File), preflight.DotEnv) {
 			return nil, &errdefs.Error{Kind: errdefs.KindUntrusted, Err: fmt.Errorf("the credentials of %s are those of another experiment, %s: it would pay, and receive models and files; set your own in the environment or in the profile", c.Provider, a.Project)}
+		}
+		if c.Own {
+			a.Machines = []string{cmp.Or(c.Region, "machines of your own")}
 		}
 		a.Limits = "no budget"
 		if p.Budget > 0 {

@@ -32,7 +32,7 @@ func (f Finder) sandboxProgram(ctx context.Context, facts *trust.Facts, exp *exp
 	unconfined := false
 	for _, c := range p.Choices {
 		kinds = append(kinds, c.Provider+" "+c.Isolation)
-		unconfined = unconfined || c.HostMounts && c.Isolation == isolation.None
+		unconfined = unconfined || (c.HostMounts || c.Own) && c.Isolation == isolation.None
 		if c.HostMounts && c.Isolation != isolation.None && p.Network == "host" {
 			facts.Network = append(facts.Network, name)
 		}

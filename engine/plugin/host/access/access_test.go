@@ -20,7 +20,11 @@ func whole() sdk.Manifest {
 				{Destination: "{url}", Methods: []string{"GET", "POST"}, Paths: []string{"/machines", "/machines/*"}, Reason: "finds\n machines"},
 				{Destination: "https://prices.example", Methods: []string{"GET"}, Paths: []string{"/**"}, Reason: "asks for prices"},
 			},
-			GRPC:     []sdk.GRPCPermission{{Destination: "{rpc}", Methods: []string{"/acme.Cloud/Create", "/acme.Cloud/Get*"}, Reason: "rents"}},
+			GRPC: []sdk.GRPCPermission{{Destination: "{rpc}", Methods: []string{"/acme.Cloud/Create", "/acme.Cloud/Get*"}, Reason: "rents"}},
+			SSH: []sdk.SSHPermission{
+				{Hosts: []string{"lab-*.example.org", "{rpc}"}, Use: []string{sdk.SSHExec, sdk.SSHForward}, Reason: "runs machines"},
+				{Hosts: []string{"*"}, Use: []string{sdk.SSHExec}, Reason: "looks"},
+			},
 			Commands: []sdk.CommandPermission{{Command: "node", Reason: "runs it"}},
 			Env:      []sdk.EnvPermission{{Names: []string{"PYTHONPATH", "NODE_PATH"}, Reason: "finds it"}},
 			Files:    []sdk.FilePermission{{Paths: []string{".claude/skills/**", ".cursor/*"}, Reason: "is found"}},
@@ -65,7 +69,12 @@ profile ~/.tiny.toml TINY_CONFIG name=TINY_PROFILE active=active
 secret key TINY_KEY,TINY_TOKEN,~key Authorization {url}=https://api.tiny.example
 secret key TINY_KEY,TINY_TOKEN,~key x-key {rpc}
 setting rpc ~rpc
-setting url TINY_URL`
+setting url TINY_URL
+ssh * exec
+ssh lab-*.example.org exec
+ssh lab-*.example.org forward
+ssh {rpc} exec
+ssh {rpc} forward`
 	if got := strings.Join(access.Of(whole()), "\n"); got != want {
 		t.Errorf("lines:\n%s\nwant:\n%s", got, want)
 	}
@@ -81,6 +90,16 @@ setting url TINY_URL`
 	}
 	if got := access.Lines(whole())[1]; got.Plain != "send GET and POST requests to https://api.tiny.example (or where your setting TINY_URL says), paths /machines, /machines/*" || got.Reason != "finds machines" {
 		t.Errorf("in words: %+v", got)
+	}
+	said := map[string]string{}
+	for _, l := range access.Lines(whole()) {
+		said[l.Text] = l.Plain
+	}
+	if got := said["ssh {rpc} forward"]; got != "have Seer carry ports and sockets of lab-*.example.org or the hosts that your setting rpc in ~/.tiny.toml lists to this computer" {
+		t.Errorf("forward in words: %q", got)
+	}
+	if got := said["ssh * exec"]; got != "run commands on any host that you name by SSH, with your keys, unseen" {
+		t.Errorf("exec in words: %q", got)
 	}
 	if got := access.Of(sdk.Manifest{ID: "expose-x", Settings: []sdk.Setting{{Name: "a", Default: "b"}}, Limits: sdk.PluginLimits{MemoryMB: 256}}); len(got) != 0 {
 		t.Errorf("a plugin that asks for nothing: %q", got)

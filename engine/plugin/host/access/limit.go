@@ -51,6 +51,9 @@ func permissions(m sdk.Manifest, granted Set) sdk.Permissions {
 			out.GRPC = append(out.GRPC, p)
 		}
 	}
+	for _, p := range in.SSH {
+		out.SSH = append(out.SSH, ssh(m, p, granted)...)
+	}
 	out.Commands = keep(in.Commands, func(p sdk.CommandPermission) bool { return granted.Has(Command(p.Command)) })
 	for _, p := range in.Env {
 		if p.Names = keep(p.Names, func(name string) bool { return granted.Has(Env(name)) }); len(p.Names) > 0 {
@@ -82,6 +85,25 @@ func http(m sdk.Manifest, p sdk.HTTPPermission, granted Set) []sdk.HTTPPermissio
 	}
 	if whole {
 		return []sdk.HTTPPermission{p}
+	}
+	return out
+}
+
+// ssh is the whole permission, or else one for each use with the hosts that are granted for it.
+func ssh(m sdk.Manifest, p sdk.SSHPermission, granted Set) []sdk.SSHPermission {
+	var out []sdk.SSHPermission
+	whole := true
+	for _, use := range p.Use {
+		left := p
+		left.Use = []string{use}
+		left.Hosts = keep(p.Hosts, func(pattern string) bool { return granted.Has(SSH(m, pattern, use)) })
+		whole = whole && len(left.Hosts) == len(p.Hosts)
+		if len(left.Hosts) > 0 {
+			out = append(out, left)
+		}
+	}
+	if whole {
+		return []sdk.SSHPermission{p}
 	}
 	return out
 }

@@ -37,6 +37,9 @@ func GRPC(m sdk.Manifest, p sdk.GRPCPermission, method string) string {
 	return line("grpc", place(m, p.Destination), method)
 }
 
+// SSH is the line of one use of one pattern of hosts of m.
+func SSH(m sdk.Manifest, pattern, use string) string { return line("ssh", place(m, pattern), use) }
+
 // CapturedCall is the line that allows a method at the URL of a capture's URLField.
 func CapturedCall(c sdk.Capture, method string) string {
 	return line("capture", c.Name, c.Method, c.Field, "calls", "url:"+c.URLField, method)

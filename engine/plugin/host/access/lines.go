@@ -13,6 +13,7 @@ import (
 func Lines(m sdk.Manifest) []Line {
 	c := collector{m: m, known: map[string]bool{}}
 	c.requests()
+	c.hosts()
 	c.surface()
 	c.values()
 	c.captures()
@@ -58,6 +59,39 @@ func (c *collector) requests() {
 			texts = append(texts, GRPC(c.m, p, method))
 		}
 		c.add(fmt.Sprintf("call %s at %s", and(p.Methods), c.place(p.Destination)), p.Reason, texts...)
+	}
+}
+
+// uses are the values of [sdk.SSHPermission].Use in words.
+var uses = map[string]string{
+	sdk.SSHExec:    "run commands on %s by SSH, with your keys, unseen",
+	sdk.SSHForward: "have Seer carry ports and sockets of %s to this computer",
+}
+
+func (c *collector) hosts() {
+	for _, p := range c.m.Permissions.SSH {
+		var names []string
+		for _, pattern := range p.Hosts {
+			names = append(names, c.host(pattern))
+		}
+		for _, use := range p.Use {
+			c.add(fmt.Sprintf(uses[use], or(names)), p.Reason, apply(func(pattern string) string { return SSH(c.m, pattern, use) }, p.Hosts)...)
+		}
+	}
+}
+
+// host is a pattern of hosts in words.
+func (c *collector) host(pattern string) string {
+	s, ok := settingOf(c.m, pattern)
+	switch {
+	case pattern == "*":
+		return "any host that you name"
+	case !ok:
+		return pattern
+	case s.Default == "":
+		return "the hosts that your setting " + c.named(s.Env, s.Profile) + " lists"
+	default:
+		return s.Default + " (or the hosts that your setting " + c.named(s.Env, s.Profile) + " lists)"
 	}
 }
 
@@ -153,10 +187,13 @@ func apply(f func(string) string, in []string) []string {
 	return out
 }
 
-func and(words []string) string {
+func and(words []string) string { return joined(words, " and ") }
+func or(words []string) string  { return joined(words, " or ") }
+
+func joined(words []string, last string) string {
 	words = slices.Compact(slices.Clone(words))
 	if n := len(words) - 1; n > 0 {
-		return strings.Join(words[:n], ", ") + " and " + words[n]
+		return strings.Join(words[:n], ", ") + last + words[n]
 	}
 	return strings.Join(words, "")
 }

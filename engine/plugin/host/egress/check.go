@@ -37,6 +37,9 @@ func Check(m sdk.Manifest) []Problem {
 	for i, p := range m.Permissions.GRPC {
 		c.grpc(fmt.Sprintf("permissions.grpc.%d", i), p)
 	}
+	for i, p := range m.Permissions.SSH {
+		c.ssh(fmt.Sprintf("permissions.ssh.%d", i), p)
+	}
 	names := map[string]bool{}
 	for i, s := range m.Secrets {
 		c.secret(fmt.Sprintf("secrets.%d", i), s, names)
@@ -204,6 +207,36 @@ func (c *check) grpc(at string, p sdk.GRPCPermission) {
 	c.destination(at+".destination", p.Destination)
 	c.text(at+".reason", p.Reason, "tell the user why the plugin needs it")
 	c.methods(at+".methods", p.Methods)
+}
+
+func (c *check) ssh(at string, p sdk.SSHPermission) {
+	c.text(at+".reason", p.Reason, "tell the user why the plugin needs it")
+	if len(p.Hosts) == 0 {
+		c.add(at+".hosts", "missing; list patterns, like [\"lab-*.example.org\"], or {setting}")
+	}
+	for i, pattern := range p.Hosts {
+		c.hostPattern(fmt.Sprintf("%s.hosts.%d", at, i), pattern)
+	}
+	if len(p.Use) == 0 {
+		c.add(at+".use", "missing; list what is needed of %s and %s", sdk.SSHExec, sdk.SSHForward)
+	}
+	for i, use := range p.Use {
+		if use != sdk.SSHExec && use != sdk.SSHForward {
+			c.add(fmt.Sprintf("%s.use.%d", at, i), "%q is neither %s nor %s", use, sdk.SSHExec, sdk.SSHForward)
+		}
+	}
+}
+
+func (c *check) hostPattern(at, pattern string) {
+	if name, isSetting := settingName(pattern); isSetting {
+		if !c.settings[name] {
+			c.add(at, "there is no setting %q", name)
+		}
+		return
+	}
+	if _, err := path.Match(pattern, ""); err != nil || pattern == "" || !plainWord(pattern) || strings.ContainsAny(pattern, "/{}") {
+		c.add(at, "%q is not a pattern of names of hosts in plain ASCII, like lab-*.example.org", pattern)
+	}
 }
 
 func (c *check) methods(at string, methods []string) {

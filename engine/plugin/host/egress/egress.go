@@ -63,6 +63,9 @@ type Options struct {
 	// nil = the network.
 	Transport http.RoundTripper
 
+	SSH      SSH      // runs commands on hosts; nil = none can be reached
+	SSHHosts SSHHosts // nil = none is remembered
+
 	connect      func(ctx context.Context, addr string) (net.Conn, error) // of tests
 	projectFirst bool                                                     // of tests: SecretEnv wins over the profile
 }
@@ -94,10 +97,10 @@ func (l Limits) withDefaults() Limits {
 // Audit is one request that was made or refused. It holds no credential.
 type Audit struct {
 	Plugin      string
-	Destination string // origin
-	Method      string // of HTTP; "" for gRPC
-	Path        string // path, or /package.Service/Method; no query
-	Status      int    // of HTTP, or code of gRPC
+	Destination string // origin; ssh://host
+	Method      string // of HTTP; "" for gRPC; SSH for a command on a host
+	Path        string // path, or /package.Service/Method; no query; / and the command on a host
+	Status      int    // of HTTP, code of gRPC, or exit code
 	Sent        int64  // bytes of bodies or messages
 	Received    int64
 	Error       string // why there was no answer

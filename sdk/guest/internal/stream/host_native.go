@@ -21,6 +21,10 @@ func (instance) OpenGRPC(sdk.GRPCOpen) (int64, error) {
 	return 0, sdk.Errorf(sdk.Unsupported, abi.Native)
 }
 
+func (instance) OpenSSH(sdk.SSHOpen) (int64, error) {
+	return 0, sdk.Errorf(sdk.Unsupported, abi.Native)
+}
+
 func (instance) Send(int64, []byte, int32) int32 { return sdk.SendOver }
 func (instance) Credit(int64, int64)             {}
 func (instance) Wait(time.Duration) []byte       { return nil }

@@ -15,6 +15,9 @@ func httpOpen(offset uint64) uint64
 //go:wasmimport extism:host/user grpc_open
 func grpcOpen(offset uint64) uint64
 
+//go:wasmimport extism:host/user ssh_open
+func sshOpen(offset uint64) uint64
+
 //go:wasmimport extism:host/user stream_send
 func streamSend(stream int64, offset uint64, flags int32) int32
 
@@ -29,6 +32,7 @@ type instance struct{}
 
 func (instance) OpenHTTP(in sdk.HTTPOpen) (int64, error) { return open(httpOpen, in) }
 func (instance) OpenGRPC(in sdk.GRPCOpen) (int64, error) { return open(grpcOpen, in) }
+func (instance) OpenSSH(in sdk.SSHOpen) (int64, error)   { return open(sshOpen, in) }
 
 func open(f func(uint64) uint64, in any) (int64, error) {
 	raw, err := json.Marshal(in)

@@ -41,6 +41,11 @@ func (p *Pump) OpenGRPC(ctx context.Context, in sdk.GRPCOpen) (*Stream, error) {
 	return p.open(ctx, func() (int64, error) { return p.host.OpenGRPC(in) })
 }
 
+// OpenSSH begins a command on a host. The stream is given up when ctx ends.
+func (p *Pump) OpenSSH(ctx context.Context, in sdk.SSHOpen) (*Stream, error) {
+	return p.open(ctx, func() (int64, error) { return p.host.OpenSSH(in) })
+}
+
 func (p *Pump) open(ctx context.Context, ask func() (int64, error)) (*Stream, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

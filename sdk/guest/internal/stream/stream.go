@@ -9,7 +9,7 @@ import (
 // ErrOver is the answer to sending on a stream that has ended.
 var ErrOver = errors.New("the stream has ended")
 
-// Stream is one HTTP request or gRPC call. One goroutine may send while another
+// Stream is one HTTP request, gRPC call or command on a host. One goroutine may send while another
 // receives. It is the host's until it has ended: read it to its end, give it up
 // with Fail, or end its context.
 type Stream struct {

@@ -10,6 +10,7 @@ import (
 type Exchange struct {
 	HTTP sdk.HTTPOpen
 	GRPC sdk.GRPCOpen
+	SSH  sdk.SSHOpen
 
 	host *Host
 	id   int64

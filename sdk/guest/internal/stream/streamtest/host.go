@@ -19,6 +19,7 @@ import (
 type Host struct {
 	HTTP func(*Exchange)
 	GRPC func(*Exchange)
+	SSH  func(*Exchange)
 	Room int // bytes of a stream that are taken before SendFull; 0 = 128 KiB
 
 	t     testing.TB
@@ -58,6 +59,11 @@ func (h *Host) OpenHTTP(in sdk.HTTPOpen) (int64, error) {
 // OpenGRPC begins a call.
 func (h *Host) OpenGRPC(in sdk.GRPCOpen) (int64, error) {
 	return h.begin(&Exchange{GRPC: in}, h.GRPC)
+}
+
+// OpenSSH begins a command on a host.
+func (h *Host) OpenSSH(in sdk.SSHOpen) (int64, error) {
+	return h.begin(&Exchange{SSH: in}, h.SSH)
 }
 
 func (h *Host) begin(x *Exchange, serve func(*Exchange)) (int64, error) {

@@ -1,0 +1,133 @@
+# Machines on a host that is reached by SSH, as docs/providers/ssh.md has it, with a real sshd
+# behind a real bastion: the example has the results of a local run; calls survive a connection
+# that is cut, a restarted sshd and killed programs; at the end nothing is left.
+. "$TOP/e2e/ssh/lab.sh"
+trap '"$SEER" down --all -q >/dev/null 2>&1 || true; stop_sshd box bastion' EXIT
+start_sshd box bastion
+export SEER_PYTHON SEER_SSH_HOSTS=box
+SEER_PYTHON=$("$TOP/scripts/python")
+
+echo "== what there is, and a host that there is not"
+"$SEER" offers --provider ssh --cpu --json >offers.json
+grep -q '"box/local"' offers.json
+printf 'name: away\nsandbox: {provider: ssh, provider_options: {ssh: {host: gone.invalid}}}\n' >away.yaml
+if "$SEER" up away.yaml --yes -q >out.txt 2>err.txt; then cat out.txt && exit 1; fi
+grep -q 'reach the host gone.invalid by SSH' err.txt
+"$SEER" plan away.yaml --set 'sandbox.provider_options.ssh.host=box' | grep -q 'run on box, by ssh'
+
+echo "== the example, by way of the bastion: byte for byte what a local run gives"
+cp -r "$TOP/examples/induction-heads" demo
+"$SEER" run --yes demo/seer.yaml -q >local.txt
+cp demo/runs/latest/outputs/report.md local.md
+SEER_SSH_HOSTS=inner "$SEER" run --yes demo/seer.yaml -q --set sandbox.provider=ssh >ssh.txt
+cmp demo/runs/latest/outputs/report.md local.md
+cmp ssh.txt local.txt
+grep -q 'Accepted publickey' "$LAB/bastion.log"
+
+echo "== a sandbox that stays: calls, commands, files, a shell, a port"
+cat >interface.py <<'P'
+import time
+
+@expose
+def slow(seconds: float) -> str:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.05)
+    return "done"
+
+@expose
+def echo(text: str) -> str:
+    return text
+P
+cat >lab.yaml <<'Y'
+name: lab
+sandbox: {provider: ssh, timeout: 30m, ports: [8123]}
+Y
+"$SEER" up lab.yaml --name lab --yes --json -q >up.json
+"$SEER" serve lab interface.py --as library --name tools --out lib -q >/dev/null
+test "$("$SEER" call lab tools.echo text=hi)" = '"hi"'
+test "$(PYTHONPATH=lib python3 -c 'import tools; print(tools.echo("from a library"))')" = "from a library"
+"$SEER" exec lab -- sh -c 'echo kept >note; id -un' | grep -qx seer
+echo 'echo "a shell reads $((40 + 2))"; exit' | "$SEER" exec -i lab -- bash | grep -qx 'a shell reads 42'
+"$SEER" cp lab:/workspace/note . >/dev/null
+grep -qx kept note
+"$SEER" exec lab -- sh -c 'nohup python3 -m http.server -b 127.0.0.1 8123 >/dev/null 2>&1 &'
+port=$(python3 -c 'import json; print(next(e["url"] for e in json.load(open("up.json"))["endpoints"] if e["port"] == 8123))')
+python3 - "$port" <<'P'
+import sys, time, urllib.request
+for attempt in range(100):
+    try:
+        assert urllib.request.urlopen(sys.argv[1] + "/note").read() == b"kept\n"
+        break
+    except OSError:
+        assert attempt < 99
+        time.sleep(0.1)
+P
+test -z "$(find "$LAB/home/.ssh" 2>/dev/null)" # no key has got there
+
+# slow_call does something in the middle of a call, whose answer comes nevertheless.
+slow_call() {
+  "$SEER" call lab tools.slow "seconds=$1" >slow.txt 2>slow.err &
+  local call=$!
+  sleep 1
+  shift
+  "$@"
+  wait $call || { cat slow.err && return 1; }
+  grep -qx '"done"' slow.txt
+}
+restart_sshd() { stop_sshd box && sleep 2 && start_sshd box; }
+cut() { kill -9 $(pgrep -f "ssh -F $HOME/.ssh/config"); }
+kill_forwarder() { kill -9 "$(pgrep -f "seer-runtime.* forward $HOME")"; }
+
+echo "== the connection is cut; sshd is restarted; what carries the ports is killed"
+slow_call 4 cut
+slow_call 6 restart_sshd
+slow_call 4 kill_forwarder
+kill_forwarder
+test "$("$SEER" call lab tools.echo text=again)" = '"again"'
+test "$(PYTHONPATH=lib python3 -c 'import tools; print(tools.echo("on the same port"))')" = "on the same port"
+
+echo "== a killed seer: its call goes on"
+"$SEER" call lab tools.slow seconds=5 >/dev/null 2>&1 &
+sleep 1
+kill -9 $!
+wait $! 2>/dev/null || true
+id=$("$SEER" calls lab --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[-1]["id"])')
+test "$("$SEER" calls wait lab "$id" 2>/dev/null)" = '"done"'
+
+echo "== the host is away for a while"
+stop_sshd box
+cut || true
+"$SEER" ls --refresh | grep -q 'lab *unreachable'
+start_sshd box
+"$SEER" ls --refresh | grep -q 'lab *running'
+
+echo "== a start that is killed leaves nothing"
+for pause in 0.3 0.6 1; do
+  "$SEER" up lab.yaml --name "dies-$pause" --yes -q --set 'sandbox.ports=[]' >/dev/null 2>&1 &
+  sleep "$pause"
+  kill -9 $!
+  wait $! 2>/dev/null || true
+done
+"$SEER" gc --provider ssh >/dev/null
+test "$("$SEER" ls --json | grep -c '"running"')" = 1
+
+echo "== without isolation only when it is asked for"
+cat >none.yaml <<'Y'
+name: none
+sandbox: {provider: ssh, timeout: 10m, isolation: none}
+Y
+"$SEER" up none.yaml --name none --yes -q >/dev/null
+"$SEER" exec none -- sh -c 'echo "$HOME"' | grep -q "^$LAB/home"
+"$SEER" down none -q
+
+echo "== nothing is left"
+"$SEER" down lab -q
+"$SEER" gc --provider ssh >/dev/null
+test -z "$(find "$LAB/home/.local/state/seer/local" -name '*.json')"
+for _ in $(seq 100); do
+  left=$(pgrep -f "$LAB/home|forward $HOME" || true)
+  [ -n "$left" ] || break
+  sleep 0.2
+done
+test -z "$left" || { ps -o pid,args -p "$(xargs <<<"$left")"; exit 1; }

@@ -1,0 +1,142 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/enginetest"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// routed is a provider whose machines are reached by routes.
+type routed struct {
+	*enginetest.Provider
+	asked       int
+	unreachable string
+}
+
+func (p *routed) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
+	seen, err := p.Provider.Observe(ctx, handles)
+	for i := range seen {
+		if p.unreachable != "" {
+			seen[i] = sdk.Observation{Handle: seen[i].Handle, State: sdk.Unreachable, Message: p.unreachable}
+		}
+		for n := range seen[i].Endpoints {
+			seen[i].Endpoints[n].URL = sdk.RouteURL
+		}
+	}
+	return seen, err
+}
+
+func (p *routed) Route(_ context.Context, handle string, port int) (sdk.Route, error) {
+	p.asked++
+	return sdk.Route{SSH: &sdk.SSHRoute{Host: handle, Target: fmt.Sprint("tcp:", port)}}, nil
+}
+
+// carrier carries ports in memory.
+type carrier struct {
+	first int // port of this computer
+	err   error
+	open  map[string][]machine.RoutedPort // by sandbox
+}
+
+func (c *carrier) Ensure(_ context.Context, sandbox string, routes []machine.RoutedPort) (map[int]string, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	c.open[sandbox] = routes
+	urls := map[int]string{}
+	for _, r := range routes {
+		urls[r.Port] = fmt.Sprintf("http://127.0.0.1:%d", c.first+r.Port)
+	}
+	return urls, nil
+}
+
+func (c *carrier) Remove(_ context.Context, sandbox string) error {
+	delete(c.open, sandbox)
+	return nil
+}
+
+func newRouted(t *testing.T) (*bench, *routed, *carrier) {
+	t.Helper()
+	b := newBench(t, enginetest.Script{Steps: 1})
+	p, c := &routed{Provider: b.cloud}, &carrier{first: 10000, open: map[string][]machine.RoutedPort{}}
+	b.driver = machine.NewDriver(machine.Options{Ledger: b.ledger, Clock: b.clock, Routes: c,
+		Providers: func(context.Context, string) (sdk.Provider, error) { return p, nil }})
+	return b, p, c
+}
+
+func TestRoutesLeadToThisComputer(t *testing.T) {
+	t.Parallel()
+	b, p, c := newRouted(t)
+	r := b.mustStart("one")
+	if url, _ := r.Endpoint(7070); url != "http://127.0.0.1:17070" || len(r.Routes) != 1 || r.Routes[0].Route.SSH.Host != r.Handle || len(c.open[r.ID]) != 1 {
+		t.Fatalf("started %+v, carried %+v", r, c.open)
+	}
+	c.first = 20000 // whatever carries the ports was started anew
+	all, err := b.driver.Refresh(t.Context())
+	if err != nil || all[0].Endpoints[0].URL != "http://127.0.0.1:27070" {
+		t.Errorf("afterwards %+v, %v", all, err)
+	}
+	if p.asked != 1 {
+		t.Errorf("the provider was asked for the way %d times", p.asked)
+	}
+	if _, err := b.driver.End(t.Context(), all[0], "enough"); err != nil || len(c.open) != 0 {
+		t.Errorf("%v; still carried: %+v", err, c.open)
+	}
+	b.nothingLeft()
+}
+
+func TestReachMendsWhatCarries(t *testing.T) {
+	t.Parallel()
+	b, p, c := newRouted(t)
+	r := b.mustStart("one")
+	clear(c.open)
+	c.first = 30000
+	p.unreachable = "the host is away"
+	again, err := machine.Reach(t.Context(), c, r)
+	if url, _ := again.Endpoint(7070); err != nil || url != "http://127.0.0.1:37070" || len(c.open[r.ID]) != 1 {
+		t.Errorf("reached %+v, %v", again, err)
+	}
+	c.err = errors.New("no port is free")
+	if _, err := machine.Reach(t.Context(), c, r); err == nil || !errors.Is(err, c.err) {
+		t.Errorf("without a port: %v", err)
+	}
+}
+
+func TestUnreachableIsNotStopped(t *testing.T) {
+	t.Parallel()
+	b, p, c := newRouted(t)
+	r := b.mustStart("one")
+	p.unreachable = "gpu-box does not answer"
+	all, err := b.driver.Refresh(t.Context())
+	if err != nil || all[0].State != sdk.Unreachable || all[0].Message != p.unreachable || len(all[0].Endpoints) != 1 || len(all[0].Routes) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	p.unreachable = ""
+	if all, err = b.driver.Refresh(t.Context()); err != nil || all[0].State != sdk.Running || all[0].Message != "" {
+		t.Errorf("afterwards %+v, %v", all, err)
+	}
+	b.cloud.Stop(r.Handle, sdk.Stopped)
+	if all, err = b.driver.Refresh(t.Context()); err != nil || all[0].Live() || len(c.open) != 0 {
+		t.Errorf("ended %+v, %v; carried: %+v", all, err, c.open)
+	}
+}
+
+func TestStartWithoutAWay(t *testing.T) {
+	t.Parallel()
+	b, _, c := newRouted(t)
+	c.err = errors.New("no port is free")
+	if _, err := b.start(t.Context(), "one"); !errors.Is(err, c.err) {
+		t.Errorf("%v", err)
+	}
+	b.nothingLeft()
+	b.driver.Routes = nil
+	if _, err := b.start(t.Context(), "two"); sdk.CodeOf(err) != sdk.Unsupported {
+		t.Errorf("%v", err)
+	}
+	b.nothingLeft()
+}

@@ -1,0 +1,302 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/seer-engine/seer/engine/ssh/pipe"
+	"github.com/seer-engine/seer/engine/state"
+)
+
+// localProgram is the runtime's program for this computer.
+func localProgram(artifacts string) string {
+	return filepath.Join(artifacts, "seer-runtime-"+runtime.GOOS+"-"+runtime.GOARCH)
+}
+
+// ForwardMain is the process of a [Forwarder]: it returns the exit status when nothing is
+// wanted any more. File 3, where there is one, is closed when it has begun.
+func ForwardMain(dir string, log io.Writer) int {
+	lock, held, err := state.TryAcquire(filepath.Join(dir, processLck))
+	if err == nil && held {
+		return 0
+	}
+	if err == nil {
+		defer lock.Release()
+		p := &process{dir: dir, log: log, open: map[string]*port{}}
+		err = p.run()
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(log, "forward:", err)
+		return 1
+	}
+	return 0
+}
+
+// process carries what is wanted.
+type process struct {
+	dir  string
+	log  io.Writer
+	open map[string]*port // by "SANDBOX PORT"
+
+	mu     sync.Mutex
+	config string // of the client
+	client *Client
+	failed map[string]*outage // by route
+}
+
+// port is one that is carried.
+type port struct {
+	l      net.Listener
+	number int
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	wanted Wanted
+}
+
+func (p *process) run() error {
+	watch, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	if err := watch.Add(p.dir); err != nil {
+		return err
+	}
+	if err := p.anew(); err != nil {
+		return err
+	}
+	defer p.closeAll()
+	for first := true; ; first = false {
+		wanted, err := p.heed()
+		if err != nil || wanted == 0 {
+			return err
+		}
+		if first {
+			ready := os.NewFile(readyFile, "ready")
+			_, _ = ready.WriteString("\n") // nobody waits where it was started by hand
+			_ = ready.Close()
+		}
+		for changed := false; !changed; {
+			select {
+			case event := <-watch.Events:
+				changed = filepath.Base(event.Name) == routesFile
+			case err := <-watch.Errors:
+				if !errors.Is(err, fsnotify.ErrEventOverflow) {
+					return err
+				}
+				changed = true
+			}
+		}
+	}
+}
+
+// readyFile is the file by which the process says that it has begun. Its standard output would
+// not do: when that is closed, another file gets its number, and to write to one that is broken
+// ends a program of Go.
+const readyFile = 3
+
+// anew says that what another process has written down is not there any more, but keeps the
+// ports that it had.
+func (p *process) anew() error {
+	have, err := readPorts(p.dir)
+	if err != nil {
+		return err
+	}
+	have.Version, have.Errors = -1, nil
+	return writeJSON(filepath.Join(p.dir, portsFile), have)
+}
+
+// heed opens and closes ports as the routes say, and writes down which they are.
+func (p *process) heed() (wanted int, err error) {
+	r, err := readRoutes(p.dir)
+	if err != nil {
+		return 0, err
+	}
+	before, err := readPorts(p.dir)
+	if err != nil {
+		return 0, err
+	}
+	p.configure(r)
+	have := ports{Version: r.Version, Ports: map[string]int{}, Errors: map[string]string{}}
+	keep := map[string]Wanted{}
+	for sandbox, list := range r.Wanted {
+		for _, w := range list {
+			keep[portKey(sandbox, w.Port)] = w
+		}
+	}
+	for key, open := range p.open {
+		if _, ok := keep[key]; !ok {
+			open.close()
+			delete(p.open, key)
+		}
+	}
+	for key, w := range keep {
+		if open := p.open[key]; open != nil {
+			open.change(w)
+		} else if err := p.begin(key, w, before.Ports[key]); err != nil {
+			have.Errors[key] = err.Error()
+			continue
+		}
+		have.Ports[key] = p.open[key].number
+	}
+	return len(keep), writeJSON(filepath.Join(p.dir, portsFile), have)
+}
+
+// configure makes another client where the options are others.
+func (p *process) configure(r routes) {
+	config := fmt.Sprintf("%+v %s", r.Options, r.Agent)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client != nil && p.config == config {
+		return
+	}
+	if r.Agent != "" {
+		_ = os.Setenv("SSH_AUTH_SOCK", r.Agent)
+	}
+	if p.client != nil {
+		_ = p.client.Close() // those who were connected connect again
+	}
+	r.Options.Interactive = false
+	p.client, p.config, p.failed = New(r.Options), config, map[string]*outage{}
+}
+
+// portPatience is how long a port that was carried before may be taken by what is just ending.
+const portPatience = 2 * time.Second
+
+// begin opens a port: the one before, or else another one.
+func (p *process) begin(key string, w Wanted, before int) error {
+	l, err := listen(before)
+	for end := time.Now().Add(portPatience); before != 0 && errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+		l, err = listen(before)
+	}
+	if err != nil && before != 0 {
+		l, err = listen(0)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	open := &port{l: l, number: l.Addr().(*net.TCPAddr).Port, cancel: cancel, wanted: w}
+	p.open[key] = open
+	go p.serve(ctx, open)
+	return nil
+}
+
+func listen(number int) (net.Listener, error) {
+	return net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", number))
+}
+
+func (o *port) change(w Wanted) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wanted = w
+}
+
+func (o *port) now() Wanted {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wanted
+}
+
+// close ends a port and its connections.
+func (o *port) close() {
+	_ = o.l.Close()
+	o.cancel()
+}
+
+func (p *process) closeAll() {
+	for _, open := range p.open {
+		open.close()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client != nil {
+		_ = p.client.Close()
+	}
+}
+
+func (p *process) serve(ctx context.Context, open *port) {
+	for {
+		conn, err := open.l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // too many files, for example
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		go p.carry(ctx, conn, open.now())
+	}
+}
+
+func (p *process) carry(ctx context.Context, conn net.Conn, w Wanted) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // which closes both
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	far, err := p.dial(ctx, w)
+	if err != nil {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // whoever connects is told at once
+		}
+		return
+	}
+	context.AfterFunc(ctx, func() { _ = far.Close() })
+	pipe.Relay(conn, far)
+}
+
+// outage is a route that could not be connected to. Until its end, nobody tries.
+type outage struct {
+	turn sync.Mutex
+	wait time.Duration
+	end  time.Time
+	why  error
+}
+
+const (
+	firstWait = 100 * time.Millisecond
+	mostWait  = 5 * time.Second
+)
+
+func (p *process) dial(ctx context.Context, w Wanted) (net.Conn, error) {
+	p.mu.Lock()
+	client, o := p.client, p.failed[w.Route.key()]
+	if o == nil {
+		o = &outage{}
+		p.failed[w.Route.key()] = o
+	}
+	p.mu.Unlock()
+	o.turn.Lock()
+	if time.Now().Before(o.end) {
+		defer o.turn.Unlock()
+		return nil, o.why
+	}
+	o.turn.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	conn, err := client.Dial(ctx, w.Route, w.Target)
+	o.turn.Lock()
+	defer o.turn.Unlock()
+	var host *Error
+	switch {
+	case err == nil:
+		o.wait = 0
+	case errors.As(err, &host) && time.Now().After(o.end): // many may have tried at once
+		o.wait = min(max(2*o.wait, firstWait), mostWait)
+		o.end, o.why = time.Now().Add(o.wait), err
+		_, _ = fmt.Fprintf(p.log, "forward: %s %v\n", time.Now().UTC().Format(time.RFC3339), err)
+	}
+	return conn, err
+}

@@ -1,0 +1,85 @@
+package ssh
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/seer-engine/seer/internal/spelling"
+)
+
+// hostName is a host as ssh takes it: never an option, and nothing that a shell would read.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@:%\[\]-]{0,254}$`)
+
+func checkHost(host string) error {
+	if !hostName.MatchString(host) {
+		return &Error{Host: host, Kind: BadHost, Message: "the name of a host has letters, digits and ._@:-, and begins with a letter or digit; " + quoteShort(host) + " does not"}
+	}
+	return nil
+}
+
+func quoteShort(text string) string {
+	return strings.ToValidUTF8(`"`+text[:min(len(text), 60)]+`"`, "?")
+}
+
+// suggest says what may have been meant by a host that nobody knows.
+func (c *Client) suggest(host string) string {
+	user, name, cut := strings.Cut(host, "@")
+	if !cut {
+		user, name = "", host
+	} else {
+		user += "@"
+	}
+	if near := spelling.Nearest(name, c.known()); near != "" {
+		return "ssh_config has " + user + near + ", which may have been meant"
+	}
+	return "write a Host with this name into ~/.ssh/config, or use its address"
+}
+
+// known are the names in the user's ssh_config that stand for one host.
+func (c *Client) known() []string {
+	file := c.o.ConfigFile
+	if file == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil
+		}
+		file = filepath.Join(home, ".ssh", "config")
+	}
+	return namesIn(file, filepath.Dir(file), 4)
+}
+
+func namesIn(file, base string, depth int) (names []string) {
+	f, err := os.Open(file)
+	if err != nil || depth == 0 {
+		return nil
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		words := strings.Fields(strings.Replace(lines.Text(), "=", " ", 1))
+		if len(words) < 2 {
+			continue
+		}
+		switch strings.ToLower(words[0]) {
+		case "host":
+			for _, word := range words[1:] {
+				if !strings.ContainsAny(word, `*?!"`) {
+					names = append(names, strings.ToLower(word))
+				}
+			}
+		case "include":
+			for _, word := range words[1:] {
+				if !filepath.IsAbs(word) {
+					word = filepath.Join(base, word)
+				}
+				more, _ := filepath.Glob(word)
+				for _, file := range more {
+					names = append(names, namesIn(file, base, depth-1)...)
+				}
+			}
+		}
+	}
+	return names
+}

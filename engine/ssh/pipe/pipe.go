@@ -1,0 +1,219 @@
+// Package pipe carries many connections over one stream of bytes, such as the standard input
+// and output of a program on another computer.
+//
+// A connection begins with one line, its target: unix:/absolute/path or tcp:PORT. The answer
+// is a line, too: ok, or error: and why. Then bytes go both ways. A side that has sent all
+// closes its half, and may receive for five more minutes.
+package pipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+// Limits of what the other side may do.
+const (
+	maxTarget = 512              // bytes of a target
+	maxAnswer = 4 << 10          // bytes of an answer
+	openLimit = 15 * time.Second // from the beginning of a connection to its answer
+)
+
+func config() *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.KeepAliveInterval = 5 * time.Second
+	c.ConnectionWriteTimeout = 10 * time.Second // also how long the answer to a keep-alive may take
+	c.MaxStreamWindowSize = 4 << 20             // a long way has much under way
+	c.LogOutput = io.Discard
+	return c
+}
+
+// CheckTarget says whether text is a target.
+func CheckTarget(text string) error {
+	if path, ok := strings.CutPrefix(text, "unix:/"); ok && !strings.ContainsAny(path, "\n\x00") && len(text) <= maxTarget {
+		return nil
+	}
+	if port, ok := strings.CutPrefix(text, "tcp:"); ok {
+		if n, err := strconv.Atoi(port); err == nil && n > 0 && n < 65536 {
+			return nil
+		}
+	}
+	return fmt.Errorf("%.100q is neither unix:/path nor tcp:PORT", text)
+}
+
+// Dialer makes the connection that a target names.
+type Dialer func(ctx context.Context, target string) (net.Conn, error)
+
+// Serve answers the connections of one stream until that ends.
+func Serve(ctx context.Context, stream io.ReadWriteCloser, dial Dialer) error {
+	session, err := yamux.Server(stream, config())
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	for {
+		conn, err := session.AcceptStreamWithContext(ctx)
+		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, yamux.ErrSessionShutdown) {
+				return nil
+			}
+			return err
+		}
+		go serveOne(ctx, Conn{conn, session}, dial)
+	}
+}
+
+func serveOne(ctx context.Context, conn Conn, dial Dialer) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(openLimit))
+	target, err := readLine(conn, maxTarget)
+	if err != nil {
+		return
+	}
+	if err = CheckTarget(target); err == nil {
+		ctx, cancel := context.WithTimeout(ctx, openLimit)
+		defer cancel()
+		var to net.Conn
+		if to, err = dial(ctx, target); err == nil {
+			defer to.Close()
+			if _, err := io.WriteString(conn, "ok\n"); err == nil {
+				_ = conn.SetDeadline(time.Time{})
+				Relay(conn, to)
+			}
+			return
+		}
+	}
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	_, _ = fmt.Fprintf(conn, "error: %.*s\n", maxAnswer-16, text)
+}
+
+// readLine reads a line, and not one byte of what follows.
+func readLine(r io.Reader, limit int) (string, error) {
+	var line []byte
+	for b := make([]byte, 1); len(line) <= limit; {
+		if _, err := io.ReadFull(r, b); err != nil {
+			return "", err
+		}
+		if b[0] == '\n' {
+			return string(line), nil
+		}
+		line = append(line, b[0])
+	}
+	return "", fmt.Errorf("a line of more than %d bytes", limit)
+}
+
+// A Session is the near end of a stream whose far end is served by [Serve].
+type Session struct{ mux *yamux.Session }
+
+// Begin begins a session, which closes the stream when it ends.
+func Begin(stream io.ReadWriteCloser) (*Session, error) {
+	mux, err := yamux.Client(stream, config())
+	if err != nil {
+		return nil, err
+	}
+	return &Session{mux}, nil
+}
+
+// Refused is the error of [Session.Open] when the far end does not make the connection.
+type Refused struct{ Target, Why string }
+
+func (e *Refused) Error() string { return fmt.Sprintf("connect to %s there: %s", e.Target, e.Why) }
+
+// Open makes a connection to a target. An error other than [*Refused] is one of the session.
+func (s *Session) Open(ctx context.Context, target string) (net.Conn, error) {
+	if err := CheckTarget(target); err != nil {
+		return nil, &Refused{target, err.Error()}
+	}
+	stream, err := s.mux.OpenStream()
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = stream.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	_ = stream.SetDeadline(time.Now().Add(openLimit + 5*time.Second))
+	_, err = io.WriteString(stream, target+"\n")
+	answer := ""
+	if err == nil {
+		answer, err = readLine(stream, maxAnswer)
+	}
+	if err == nil && answer != "ok" {
+		why, _ := strings.CutPrefix(answer, "error: ")
+		err = &Refused{target, why}
+	}
+	if err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = stream.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	_ = stream.SetDeadline(time.Time{})
+	return Conn{stream, s.mux}, nil
+}
+
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.mux.CloseChan() }
+
+// Close ends the session and its connections.
+func (s *Session) Close() error { return s.mux.Close() }
+
+// Conn is a connection of a session. Close ends only what is sent, as the far end sees it.
+type Conn struct {
+	*yamux.Stream
+	session *yamux.Session
+}
+
+// Read tells the end of what the far end has sent from the end of the session.
+func (c Conn) Read(p []byte) (int, error) {
+	n, err := c.Stream.Read(p)
+	if errors.Is(err, io.EOF) && c.session.IsClosed() {
+		err = errCut
+	}
+	return n, err
+}
+
+var errCut = errors.New("the connection was cut")
+
+// CloseWrite ends what is sent.
+func (c Conn) CloseWrite() error { return c.Stream.Close() }
+
+// Relay carries bytes both ways until both have ended, and passes the end of each on. An error
+// ends both at once.
+func Relay(one, other net.Conn) {
+	var both sync.WaitGroup
+	both.Go(func() { carry(one, other) })
+	both.Go(func() { carry(other, one) })
+	both.Wait()
+}
+
+func carry(to, from net.Conn) {
+	if _, err := io.Copy(to, from); err != nil {
+		abort(to)
+		abort(from)
+		return
+	}
+	if half, ok := to.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}
+
+// abort closes a connection so that its other end does not take it for a usual end, where
+// there is a way to say so.
+func abort(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.SetDeadline(time.Unix(1, 0)) // whoever waits for it
+	_ = conn.Close()
+}

@@ -1,0 +1,198 @@
+// Package sshhost is the part of Seer that runs on a host which its user reaches by SSH: the
+// provider of the host's own machines, one call at a time, and the way to their ports. It is
+// part of `seer-runtime`.
+package sshhost
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/ssh/pipe"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// maxInput is more than any input of the contract has.
+const maxInput = 8 << 20
+
+// ProviderMain is `seer-runtime provider METHOD`: it calls a method of the provider, with the
+// JSON input of the plugin contract on in, and writes an [sdk.Envelope] to out. METHOD is
+// describe, offers, create, observe, list, terminate, or facts, which gives [Facts]. It
+// returns the exit status: 0, also where the method has failed.
+func ProviderMain(method string, in io.Reader, out, log io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	envelope := answer(ctx, method, in, log)
+	if err := json.NewEncoder(out).Encode(envelope); err != nil {
+		_, _ = fmt.Fprintln(log, "provider:", err)
+		return 1
+	}
+	return 0
+}
+
+func answer(ctx context.Context, method string, in io.Reader, log io.Writer) sdk.Envelope {
+	call, known := methods[method]
+	if !known {
+		return failure(sdk.Errorf(sdk.Unsupported, "Seer's program on this host has no method %q; it may be older than what asks", method))
+	}
+	input, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err == nil && len(input) > maxInput {
+		err = sdk.Errorf(sdk.Invalid, "the input has more than %d bytes", maxInput)
+	}
+	if err != nil {
+		return failure(err)
+	}
+	h, err := open(os.Getenv, networkDisk, log)
+	if err != nil {
+		return failure(sdk.Errorf(sdk.Unsupported, "%v", err))
+	}
+	result, err := call(ctx, h, input)
+	if err != nil {
+		return failure(err)
+	}
+	data, err := json.Marshal(result)
+	if err != nil {
+		return failure(err)
+	}
+	return sdk.Envelope{OK: data}
+}
+
+func failure(err error) sdk.Envelope {
+	e := &sdk.Error{Code: sdk.CodeOf(err), Message: err.Error()}
+	if code := sdkError(err); code != nil {
+		e.Seconds = code.Seconds
+	}
+	return sdk.Envelope{Error: e}
+}
+
+// methods are those of the contract, over their JSON.
+var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, error){
+	"describe": method(func(ctx context.Context, h *host, _ struct{}) (any, error) { return h.Describe(ctx) }),
+	"offers":   method(func(ctx context.Context, h *host, in sdk.OfferQuery) (any, error) { return h.Offers(ctx, in) }),
+	"create": method(func(ctx context.Context, h *host, in sdk.CreateInput) (any, error) {
+		return h.Create(ctx, in.Spec, in.Cursor)
+	}),
+	"observe": method(func(ctx context.Context, h *host, in sdk.ObserveInput) (any, error) {
+		return h.Observe(ctx, in.Handles)
+	}),
+	"list": method(func(ctx context.Context, h *host, in sdk.ListInput) (any, error) {
+		list, err := h.List(ctx, in.Owner)
+		return append([]sdk.Listed{}, list...), err
+	}),
+	"terminate": method(func(ctx context.Context, h *host, in sdk.TerminateInput) (any, error) {
+		return struct{}{}, h.Terminate(ctx, in.Handle)
+	}),
+	"facts": method(func(ctx context.Context, h *host, _ struct{}) (any, error) { return h.facts(ctx), nil }),
+}
+
+func method[In any](call func(context.Context, *host, In) (any, error)) func(context.Context, *host, []byte) (any, error) {
+	return func(ctx context.Context, h *host, input []byte) (any, error) {
+		var in In
+		if len(input) > 0 {
+			if err := json.Unmarshal(input, &in); err != nil {
+				return nil, sdk.Errorf(sdk.Invalid, "the input is not what the contract says: %v", err)
+			}
+		}
+		return call(ctx, h, in)
+	}
+}
+
+// host is the provider of this host, and where it keeps its machines.
+type host struct {
+	sdk.Provider
+	where place
+}
+
+// open makes the provider in the user's folders. The running program is also the gate and the
+// watchdog of its machines, and what their loader starts.
+func open(getenv func(string) string, networked func(string) (bool, error), log io.Writer) (*host, error) {
+	where, err := choose(getenv, networked, usualDisk)
+	if err != nil {
+		return nil, err
+	}
+	store, err := where.store(getenv)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	provider, err := local.Open(store, local.Options{
+		ArtifactsDir: filepath.Dir(self), Gate: []string{self, "gate"}, Watchdog: []string{self, "watchdog"},
+		Python: func(ctx context.Context) (isolation.Interpreter, error) { return anyPython(ctx, getenv) },
+		PythonVersion: func(ctx context.Context, version string) (isolation.Interpreter, error) {
+			return python(ctx, getenv, version)
+		},
+		Places: toolPlaces(getenv),
+		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Warn, DisableTime: true}),
+	})
+	return &host{provider, where}, err
+}
+
+// toolPlaces is where `seer doctor` puts programs for its user.
+func toolPlaces(getenv func(string) string) []string {
+	data := getenv("XDG_DATA_HOME")
+	if data == "" {
+		data = filepath.Join(getenv("HOME"), ".local", "share")
+	}
+	return []string{filepath.Join(data, "seer", "tools")}
+}
+
+// Facts are what a host is, for people who ask why something does not work there.
+type Facts struct {
+	System      string `json:"system"` // linux/amd64
+	Cores       int    `json:"cores"`
+	StateDir    string `json:"state_dir"`
+	Moved       string `json:"moved,omitempty"` // why StateDir is not below the home folder
+	Python      string `json:"python,omitempty"`
+	PythonError string `json:"python_error,omitempty"`
+}
+
+func (h *host) facts(ctx context.Context) Facts {
+	f := Facts{System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), StateDir: h.where.state, Moved: h.where.moved}
+	found, err := anyPython(ctx, os.Getenv)
+	if err != nil {
+		f.PythonError = err.Error()
+	} else {
+		f.Python = found.Executable + " " + found.Version
+	}
+	return f
+}
+
+// PipeMain is `seer-runtime pipe`: it serves connections to machines of the user over in and
+// out until these end, and connects to nothing else. It returns the exit status.
+func PipeMain(in io.ReadCloser, out io.WriteCloser, log io.Writer) int {
+	h, err := open(os.Getenv, networkDisk, log)
+	if err == nil {
+		err = pipe.Serve(context.Background(), stdio{in, out}, func(ctx context.Context, target string) (net.Conn, error) {
+			return local.Dial(ctx, h.Provider, target)
+		})
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(log, "pipe:", err)
+		return 1
+	}
+	return 0
+}
+
+type stdio struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (s stdio) Close() error {
+	_ = s.WriteCloser.Close()
+	return s.ReadCloser.Close()
+}

@@ -1,0 +1,323 @@
+package sshhost_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/ssh"
+	"github.com/seer-engine/seer/internal/sshtest"
+	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/sdk"
+)
+
+var artifacts string
+
+func TestMain(m *testing.M) {
+	testkit.Main(m, func(dir string) (err error) {
+		artifacts, err = testbuild.Runtime(dir)
+		return err
+	})
+}
+
+// box is a host and its client.
+type box struct {
+	*sshtest.Server
+	t       *testing.T
+	c       *ssh.Client
+	options ssh.Options
+	mark    string // in the keys of its machines: other tests have machines of this user, too
+}
+
+func newBox(t *testing.T) *box {
+	t.Helper()
+	l := sshtest.New(t)
+	s := l.Start("box", "", "")
+	o := ssh.Options{Dir: filepath.Join(l.Dir, "s"), ConfigFile: l.Config, Artifacts: artifacts}
+	c := ssh.New(o)
+	b := &box{s, t, c, o, strings.ToLower(rand.Text()[:8])}
+	t.Cleanup(func() {
+		for _, m := range must(call[[]sdk.Listed](b, "list", sdk.ListInput{Owner: "me"}))(t) {
+			must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: m.Handle}))(t)
+		}
+		_ = c.Close()
+		if err := c.Disconnect("box"); err != nil {
+			t.Error(err)
+		}
+		sshtest.Gone(t, s.Home)
+	})
+	return b
+}
+
+func call[Out any](b *box, method string, in any) (Out, error) {
+	b.t.Helper()
+	r, err := b.c.Run(context.WithoutCancel(b.t.Context()), "box", ssh.Command{Argv: []string{ssh.ProgramArg, "provider", method}, Stdin: strings.NewReader(testkit.JSON(b.t, in))})
+	if err != nil || r.Code != 0 {
+		b.t.Fatalf("%s: %d %q %v\n%s", method, r.Code, r.Stderr, err, b.Log())
+	}
+	return sshtest.Output[Out](b.t, r.Stdout)
+}
+
+func must[Out any](out Out, err error) func(testing.TB) Out {
+	return func(t testing.TB) Out {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+}
+
+// start makes a machine, and waits until it runs.
+func (b *box) start(key string) sdk.Observation {
+	b.t.Helper()
+	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec(key + b.mark)}))(b.t)
+	for range 600 {
+		o := must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{step.Handle}}))(b.t)[0]
+		if o.State == sdk.Running {
+			return o
+		}
+		if !o.State.Live() {
+			b.t.Fatalf("%+v", o)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.t.Fatal("the machine does not come to run")
+	return sdk.Observation{}
+}
+
+func (b *box) dial(target string) (net.Conn, error) {
+	return b.c.Dial(b.t.Context(), ssh.Route{Host: "box"}, target)
+}
+
+// echo sends something, ends what is sent, and wants it back.
+func echo(t testing.TB, conn net.Conn, data []byte) {
+	t.Helper()
+	defer conn.Close()
+	go func() {
+		_, _ = conn.Write(data)
+		_ = conn.(interface{ CloseWrite() error }).CloseWrite()
+	}()
+	if got, err := io.ReadAll(conn); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes of %d came back, %v", len(got), len(data), err)
+	}
+}
+
+// targets are those of the machine's socket and of its port.
+func targets(o sdk.Observation) []string {
+	var out []string
+	for _, e := range o.Endpoints {
+		out = append(out, strings.Replace(e.URL, "http://127.0.0.1:", "tcp:", 1))
+	}
+	return out
+}
+
+func TestMachineOnAHost(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	info := must(call[sdk.ProviderInfo](b, "describe", struct{}{}))(t)
+	if info.Name != "local" || len(info.Isolations) != 3 || !info.Isolations[0].Usable {
+		t.Fatalf("%+v", info)
+	}
+	if offers := must(call[[]sdk.Offer](b, "offers", sdk.OfferQuery{}))(t); len(offers) != 1 || offers[0].ID != "local" {
+		t.Errorf("%+v", offers)
+	}
+	one := b.start("seer-one")
+	again := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec("seer-one" + b.mark)}))(t)
+	if again.Handle != one.Handle || one.Isolation != "bubblewrap" || len(one.Endpoints) != 2 {
+		t.Errorf("%+v, again %+v", one, again)
+	}
+	two := b.start("seer-two") // wants the same port
+	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	for _, target := range append(targets(one), targets(two)...) {
+		conn, err := b.dial(target)
+		if err != nil {
+			t.Fatalf("%s: %v", target, err)
+		}
+		echo(t, conn, data)
+	}
+	listed := must(call[[]sdk.Listed](b, "list", sdk.ListInput{Owner: "me"}))(t)
+	if len(listed) != 2 || listed[0].EndUnix == 0 {
+		t.Errorf("%+v", listed)
+	}
+	must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: one.Handle}))(t)
+	for _, target := range targets(one) {
+		if conn, err := b.dial(target); sdk.CodeOf(err) != sdk.Unavailable {
+			t.Errorf("of a machine that has ended, %s: %v, %v", target, conn, err)
+		}
+	}
+	if o := must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{one.Handle, two.Handle}}))(t); o[0].State != sdk.Stopped || o[1].State != sdk.Running {
+		t.Errorf("%+v", o)
+	}
+	if n := b.Connections(); n != 1 {
+		t.Errorf("%d logins", n)
+	}
+	_, err := call[struct{}](b, "explode", struct{}{})
+	testkit.WantCode(t, err, sdk.Unsupported, `no method "explode"`)
+	_, err = call[struct{}](b, "create", []int{1})
+	testkit.WantCode(t, err, sdk.Invalid, "not what the contract says")
+	facts := must(call[map[string]any](b, "facts", struct{}{}))(t)
+	if facts["state_dir"] != filepath.Join(b.Home, ".local/state/seer") || !strings.Contains(fmt.Sprint(facts["python"]), "/python3") {
+		t.Errorf("%v", facts)
+	}
+}
+
+// The pipe is no way to anything but machines of its user.
+func TestPipeLeadsToMachinesOnly(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	o := b.start("seer-one")
+	secret := testkit.UnixSocket(t)
+	testkit.Serve(secret, testkit.Say("secret"))
+	open := testkit.Loopback(t)
+	testkit.Serve(open, testkit.Say("secret"))
+	socket := strings.TrimPrefix(targets(o)[0], "unix:")
+	beside := filepath.Join(filepath.Dir(socket), "other")
+	if l, err := net.Listen("unix", beside); err == nil {
+		defer l.Close()
+		testkit.Serve(l, testkit.Say("secret"))
+	}
+	for _, target := range []string{
+		"unix:" + secret.Addr().String(), fmt.Sprint("tcp:", testkit.Port(open)), "tcp:22", fmt.Sprint("tcp:", b.Port), "unix:" + beside,
+		"unix:" + filepath.Dir(socket), "unix:/../s", "unix:" + socket + "/../s", "tcp:8717", "unix:/x/maaaaaaaaaaaa/s",
+		"tcp:0", "tcp:-1", "tcp:99999", "tcp:example.org:80", "udp:53", "unix:relative", "", "unix:/a\nunix:/b",
+	} {
+		conn, err := b.dial(target)
+		if err == nil {
+			_ = conn.SetDeadline(time.Now().Add(time.Second))
+			text, _ := io.ReadAll(conn)
+			t.Errorf("%q was connected to: %q", target, text)
+		}
+	}
+	// What is told of another folder for sockets is the same machine.
+	conn, err := b.dial("unix:/elsewhere/" + filepath.Base(filepath.Dir(socket)) + "/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo(t, conn, []byte("hello"))
+}
+
+// Everything of a machine that can be lost is: the short name of its socket, as at a logout,
+// its gate and its watchdog. The next connection mends it.
+func TestMachineIsMended(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	o := b.start("seer-one")
+	if err := os.RemoveAll(filepath.Join(b.Home, "run")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(b.Home, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for _, pid := range sshtest.Processes("seer-runtime-") {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if strings.HasPrefix(string(line), b.Home) && (bytes.Contains(line, []byte("\x00gate\x00")) || bytes.Contains(line, []byte("\x00watchdog\x00"))) {
+			killed++
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	if killed != 2 {
+		t.Errorf("%d processes were killed", killed)
+	}
+	for _, target := range targets(o) {
+		conn, err := b.dial(target)
+		if err != nil {
+			t.Fatalf("%s: %v", target, err)
+		}
+		echo(t, conn, []byte("hello"))
+	}
+}
+
+// The server is killed with all connections, and started again: machines go on.
+func TestMachinesSurviveTheServer(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	o := b.start("seer-one")
+	conn, err := b.dial(targets(o)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Kill()
+	if _, err := io.ReadAll(conn); err == nil {
+		t.Error("a connection that was cut has ended as if all had been sent")
+	}
+	if _, err := b.dial(targets(o)[0]); err == nil {
+		t.Error("connected without a server")
+	}
+	b.Run()
+	if conn, err = b.dial(targets(o)[0]); err != nil {
+		t.Fatal(err)
+	}
+	echo(t, conn, []byte("hello"))
+	if now := must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{o.Handle}}))(t)[0]; now.State != sdk.Running {
+		t.Errorf("%+v", now)
+	}
+}
+
+// All of it together: a port of this computer leads to the machine, whatever is killed on the
+// way, and stays the same.
+func TestPortOfAMachine(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	o := b.start("seer-one")
+	f := &ssh.Forwarder{Dir: filepath.Join(filepath.Dir(b.options.Dir), "forward"), Options: b.options}
+	var wanted []ssh.Wanted
+	for i, target := range targets(o) {
+		wanted = append(wanted, ssh.Wanted{Port: o.Endpoints[i].Port, Route: ssh.Route{Host: "box"}, Target: target})
+	}
+	urls := must(f.Ensure(t.Context(), "one", wanted))(t)
+	t.Cleanup(func() {
+		if err := f.Remove(context.Background(), "one"); err != nil {
+			t.Error(err)
+		}
+		sshtest.Gone(t, f.Dir)
+	})
+	try := func() {
+		t.Helper()
+		for _, url := range urls {
+			var conn net.Conn
+			err := errors.New("not tried")
+			for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				if conn, err = net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
+					if _, err = conn.Write([]byte("x")); err == nil {
+						_, err = io.ReadFull(conn, make([]byte, 1))
+					}
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			echo(t, conn, bytes.Repeat([]byte("0123456789abcdef"), 1<<16))
+		}
+	}
+	try()
+	for _, part := range []string{"pipe\x00", "forward\x00" + f.Dir, "seer-runtime-"} { // the last is also gates and watchdogs
+		for _, pid := range sshtest.Processes(part) {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if strings.HasPrefix(string(line), b.Home) || strings.HasSuffix(string(line), f.Dir+"\x00") {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if again := must(f.Ensure(t.Context(), "one", wanted))(t); !reflect.DeepEqual(again, urls) {
+			t.Errorf("%v, and before %v", again, urls)
+		}
+		try()
+	}
+	if err := b.c.Disconnect("box"); err != nil {
+		t.Fatal(err)
+	}
+	try()
+}

@@ -1,0 +1,82 @@
+package ssh
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// options are the user's provider_options.
+type options struct {
+	Host  string   `json:"host"`
+	Hosts []string `json:"hosts"`
+}
+
+// hosts are those of provider_options, or else those of the setting, in order and each once.
+func (p *Provider) hosts(raw json.RawMessage) ([]string, error) {
+	o, err := parseOptions(raw)
+	if err != nil {
+		return nil, err
+	}
+	hosts := o.Hosts
+	if o.Host != "" {
+		hosts = append([]string{o.Host}, hosts...)
+	}
+	if len(hosts) == 0 {
+		if hosts, err = p.usual(); err != nil {
+			return nil, err
+		}
+	}
+	if len(hosts) == 0 {
+		return nil, sdk.Errorf(sdk.Invalid, "the provider ssh needs a host: write provider_options: {ssh: {host: NAME}}, or list hosts in SEER_SSH_HOSTS or ~/.config/seer/ssh-hosts")
+	}
+	return unique(hosts), nil
+}
+
+// usual are the hosts of the setting.
+func (p *Provider) usual() ([]string, error) {
+	values, err := p.Settings()
+	if err != nil {
+		return nil, err
+	}
+	return strings.FieldsFunc(values["hosts"], func(r rune) bool { return r == ',' || unicode.IsSpace(r) }), nil
+}
+
+// parseOptions reads provider_options. Unknown keys are mistakes.
+func parseOptions(raw json.RawMessage) (o options, err error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return o, nil
+	}
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(raw, &keys) != nil {
+		return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh must be a mapping")
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if key != "host" && key != "hosts" {
+			return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: there is no %q; there are host and hosts", key)
+		}
+	}
+	if json.Unmarshal(raw, &o) != nil {
+		return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: host is a name, and hosts a list of names")
+	}
+	for _, host := range o.Hosts {
+		if host == "" {
+			return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: hosts holds an empty name")
+		}
+	}
+	return o, nil
+}
+
+func unique(hosts []string) []string {
+	var out []string
+	for _, host := range hosts {
+		if !slices.Contains(out, host) {
+			out = append(out, host)
+		}
+	}
+	return out
+}
