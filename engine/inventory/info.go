@@ -30,6 +30,7 @@ type Info struct {
 	GPUCount    int            `json:"gpu_count,omitempty"`
 	GPUShare    string         `json:"gpu_share,omitempty"` // of each GPU: 1/4, 20 GB; empty = whole GPUs
 	GPUUse      *GPUUse        `json:"gpu_use,omitempty"`   // only [Inventory.Show] tells it, of sandboxes of this computer
+	GPUUsers    []string       `json:"gpu_users,omitempty"` // of each GPU that it has: the free memory, and who uses it; only [Inventory.Show] tells it
 	Region      string         `json:"region,omitempty"`
 	CostPerHour float64        `json:"cost_per_hour"` // USD
 	Cost        float64        `json:"cost"`          // USD, until now

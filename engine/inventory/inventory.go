@@ -5,16 +5,20 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/models"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -114,7 +118,7 @@ func (i *Inventory) Show(ctx context.Context, ref string) (Info, error) {
 	handle := session.HandleOf(r)
 	info.Environment = &handle
 	i.addFiles(&info)
-	info.GPUUse = i.gpuUse(ctx, r)
+	info.GPUUse, info.GPUUsers = i.gpuUse(ctx, r), i.gpuUsers(ctx, r)
 	if r.State != sdk.Running {
 		return info, nil
 	}
@@ -137,14 +141,44 @@ func (i *Inventory) Show(ctx context.Context, ref string) (Info, error) {
 	return info, nil
 }
 
-// gpuUse is what this computer's provider has seen; nil where it has seen nothing.
-func (i *Inventory) gpuUse(ctx context.Context, r machine.Record) *GPUUse {
+// gpus asks about the GPUs of a sandbox of this computer; nil = it has none.
+func (i *Inventory) gpus(ctx context.Context, r machine.Record) local.GPUs {
 	if r.GPU == "" || r.Provider != local.Name || r.Handle == "" {
 		return nil
 	}
 	p, err := i.Plugins.Provider(ctx, r.Provider)
 	gpus, ok := p.(local.GPUs)
 	if err != nil || !ok {
+		return nil
+	}
+	return gpus
+}
+
+// gpuUsers says of each GPU of a live sandbox who uses it; none where the driver does not answer.
+func (i *Inventory) gpuUsers(ctx context.Context, r machine.Record) (users []string) {
+	gpus := i.gpus(ctx, r)
+	if gpus == nil || !r.Live() {
+		return nil
+	}
+	uses, _, err := gpus.GPUUses(ctx, sdk.MachineSpec{})
+	if err != nil {
+		return nil
+	}
+	for _, u := range uses {
+		own := func(c gpulease.Claimed) bool {
+			return c.UID == os.Getuid() && (c.Sandbox == r.ID || c.Sandbox == r.Name)
+		}
+		if slices.ContainsFunc(u.Claims, own) {
+			users = append(users, fmt.Sprintf("%s, %s of %s free, used by: %s", u.Label(), text.Bytes(u.Free()), text.Bytes(u.Memory), u.By()))
+		}
+	}
+	return users
+}
+
+// gpuUse is what this computer's provider has seen; nil where it has seen nothing.
+func (i *Inventory) gpuUse(ctx context.Context, r machine.Record) *GPUUse {
+	gpus := i.gpus(ctx, r)
+	if gpus == nil {
 		return nil
 	}
 	memory, peak, ok := gpus.GPUMemory(r.Handle)

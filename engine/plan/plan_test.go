@@ -126,7 +126,7 @@ func TestPlanOfAGPUHere(t *testing.T) {
 	p.GPUs = []plan.GPUUse{{Label: "GPU 0 (H100-SXM)", UsedBy: "sandbox lab of alice", TotalMemory: 79.65}, {Label: "GPU 1 (H100-SXM)", Taken: true, FreeMemory: 79.65, TotalMemory: 79.65}}
 	text := strings.Join(p.Lines(), "\n")
 	for _, want := range []string{
-		"gpu share   20 GB of the memory of each GPU; torch keeps to it in services, and a sandbox that uses more ends\n",
+		"gpu share   20 GB of the memory of each GPU; torch keeps to it, and a sandbox that uses more ends\n",
 		"gpu         GPU 0 (H100-SXM), 0 B of 85.5 GB free, used by: sandbox lab of alice\n",
 		"gpu         GPU 1 (H100-SXM), 85.5 GB of 85.5 GB free; it would be this one now\n",
 	} {

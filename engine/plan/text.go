@@ -54,7 +54,7 @@ func (p Plan) machineLines(t *text) {
 // gpuLines say which GPU of this computer it would be, and who has the others.
 func (p Plan) gpuLines(t *text) {
 	if s := p.GPUShare; s != nil {
-		t.line("gpu share", fmt.Sprintf("%s of the memory of each GPU; torch keeps to it in services, and a sandbox that uses more ends", *s))
+		t.line("gpu share", fmt.Sprintf("%s of the memory of each GPU; torch keeps to it, and a sandbox that uses more ends", *s))
 	}
 	for _, g := range p.GPUs {
 		words := g.String()

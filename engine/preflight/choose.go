@@ -81,6 +81,9 @@ type selection struct {
 func (s *selection) pair(want string, p *candidate) {
 	if err := s.facts.OfferErrors[p.Name]; err != nil {
 		away := refusal{why: whyRefused, text: "cannot be asked for its offers: " + err.Error()}
+		if p.thisComputer() {
+			away.text = "has no GPU that can be used: " + err.Error()
+		}
 		s.skip(p, want, sdk.Offer{}, away)
 		s.because(p, away)
 		return

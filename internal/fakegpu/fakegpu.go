@@ -1,5 +1,6 @@
 // Package fakegpu is an NVIDIA driver without a GPU, for tests of what takes processes off GPUs
-// and puts them back: libcuda.so.1, compiled by cc, and nvidia-smi.
+// and puts them back: libcuda.so.1, compiled by cc, and an nvidia-smi that knows only how much memory
+// these processes hold. Package fakesmi is the nvidia-smi for everything else.
 package fakegpu
 
 import (

@@ -1,4 +1,7 @@
-// Package fakesmi is an nvidia-smi for tests, whose GPUs and processes are in files.
+// Package fakesmi is an nvidia-smi for tests, whose GPUs and processes are in files: a test says
+// what the driver would say of a whole computer, also of processes that do not exist. It shares no
+// state with package fakegpu, which has real processes hold memory and needs a compiler: the tests
+// of leases and of commands need no CUDA, and those of saved processes no list of processes.
 package fakesmi
 
 import (

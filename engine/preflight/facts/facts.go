@@ -228,14 +228,20 @@ func (c *Collector) describe(ctx context.Context, exp *experiment.Experiment, gp
 }
 
 // offers asks every provider that may be chosen what it has. This computer has
-// nothing to sell, and a provider without a price list is taken at its word.
+// nothing to sell, and a provider without a price list is taken at its word. Without a GPU, this
+// computer is asked why: it may have some that cannot be used.
 func (c *Collector) offers(ctx context.Context, exp *experiment.Experiment, f *preflight.Facts) {
 	var ask []string
+	here := map[string]bool{}
 	for _, name := range f.Candidates(exp) {
 		known := func(p sdk.ProviderInfo) bool {
 			return p.Name == name && !p.Has(sdk.FeatureHostMounts) && preflight.MayHave(exp, p)
 		}
-		if slices.ContainsFunc(f.Providers, known) {
+		without := func(p sdk.ProviderInfo) bool {
+			return p.Name == name && p.Has(sdk.FeatureHostMounts) && len(p.GPUs) == 0 && len(exp.Sandbox.GPU) > 0
+		}
+		here[name] = slices.ContainsFunc(f.Providers, without)
+		if here[name] || slices.ContainsFunc(f.Providers, known) {
 			ask = append(ask, name)
 		}
 	}
@@ -247,9 +253,10 @@ func (c *Collector) offers(ctx context.Context, exp *experiment.Experiment, f *p
 	f.Offers, f.OfferErrors = map[string][]sdk.Offer{}, map[string]error{}
 	for _, a := range answers {
 		switch {
+		case here[a.Provider] && a.Err == nil: // it has none
 		case a.Err == nil:
 			f.Offers[a.Provider] = a.Offers
-		case sdk.CodeOf(a.Err) != sdk.Unsupported:
+		case sdk.CodeOf(a.Err) != sdk.Unsupported || here[a.Provider]:
 			f.OfferErrors[a.Provider] = a.Err
 		}
 	}

@@ -143,6 +143,7 @@ class Info(TypedDict):
     gpu_count: NotRequired[int]
     gpu_share: NotRequired[str]
     gpu_use: NotRequired[GPUUse]
+    gpu_users: NotRequired[Optional[list[str]]]
     id: str
     isolation: NotRequired[str]
     lease: Lease

@@ -175,7 +175,8 @@ type callee struct {
 	client  *client.Client
 	service string
 	sandbox string
-	name    string // as it is given to a command
+	name    string          // as it is given to a command
+	users   func() []string // of the GPUs of the sandbox; nil = nobody can tell
 	close   func()
 }
 
@@ -203,7 +204,8 @@ func (a app) callee(ctx context.Context, connection string, given []string) (*ca
 		s.Close()
 		return nil, "", err
 	}
-	return &callee{client: client, service: name, sandbox: s.ID(), name: given[0], close: func() { client.Close(); s.Close() }}, fn, nil
+	users := func() []string { return a.gpuUsers(ctx, s.ID()) }
+	return &callee{client: client, service: name, sandbox: s.ID(), name: given[0], users: users, close: func() { client.Close(); s.Close() }}, fn, nil
 }
 
 // calleeOf needs no engine.
@@ -219,11 +221,33 @@ func calleeOf(file string) (*callee, error) {
 	return &callee{client: client, service: conn.Service, sandbox: conn.Sandbox, name: "--connection " + file, close: client.Close}, nil
 }
 
+// gpuUsers says who uses the GPUs of a sandbox; nothing where that cannot be told.
+func (a app) gpuUsers(ctx context.Context, id string) []string {
+	e, err := a.Engine()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), usersTime)
+	defer cancel()
+	info, err := e.Show(ctx, id)
+	if err != nil {
+		return nil
+	}
+	return info.GPUUsers
+}
+
+const usersTime = 20 * time.Second // for what is said beside an error
+
 func (c *callee) explain(err error) error {
 	var call *protocol.CallError
 	var down *protocol.Error
 	if !errors.As(err, &call) && errors.As(err, &down) && down.Code == protocol.Unavailable {
 		err = fmt.Errorf("%w; seer ls shows whether the sandbox %s still runs", err, c.sandbox)
+	}
+	if call != nil && c.users != nil && strings.Contains(call.Message, "CUDA out of memory") {
+		full := *call
+		full.Message = strings.Join(append([]string{call.Message}, c.users()...), "\n")
+		err = &full
 	}
 	return cli.ProviderError(err)
 }

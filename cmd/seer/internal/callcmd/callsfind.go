@@ -29,9 +29,10 @@ func (a app) callees(ctx context.Context, f callsFlags, given []string) ([]*call
 		return nil, nil, cli.ProviderError(err)
 	}
 	var list []*callee
+	users := func() []string { return a.gpuUsers(ctx, s.ID()) }
 	for _, v := range services {
 		if f.service == "" || v.Name == f.service {
-			list = append(list, &callee{client: s.Runtime(), service: v.Name, sandbox: s.ID(), name: given[0], close: func() { s.Close() }})
+			list = append(list, &callee{client: s.Runtime(), service: v.Name, sandbox: s.ID(), name: given[0], users: users, close: func() { s.Close() }})
 		}
 	}
 	if len(list) == 0 {
