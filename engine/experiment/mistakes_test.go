@@ -107,9 +107,6 @@ func mistakes() []mistake {
 		{"agent: {prompt: hi}", "1: agent.command: provider command needs a command; for example command: [python3, agent.py]", false},
 		{"agent: {command: python3 agent.py}", "1: agent.command: expected a list, got the string `python3 agent.py`; write it as a list: [python3, agent.py]", true},
 		{"agent: {command: [python3, 5]}", "1: agent.command.1: expected a string, got the number `5`; put it into quotes: \"5\"", true},
-		{"agent: {command: [a], mcp_servers: {d: {url: 'https://me:key@docs.example/mcp'}}}", "1: agent.mcp_servers.d: `url` is not an address of a server; write https://host/path", false},
-		{"agent: {command: [a], mcp_servers: {d: {url: 'https://docs.example', command: x}}}", "1: agent.mcp_servers.d: it has `command` beside `url`; servers with an address have url and headers; Streamable HTTP is the only way to them", false},
-		{"agent: {command: [a], mcp_servers: {d: {url: 'https://docs.example', headers: [A]}}}", "1: agent.mcp_servers.d: `headers` must map names to texts; for example {Authorization: \"Bearer ${DOCS_TOKEN}\"}", false},
 		{"agent: {command: [a], network: maybe}", "1: agent.network: `maybe` is not known; use none or open", true},
 		{"gpu: {gpu_type: A100}\nsandbox: {}\nmodels: []", "1: the file mixes two forms: `gpu`, `models` at the top and `sandbox`; move `gpu`, `models` under `sandbox`", true},
 		{"gpu: A100", "1: gpu: expected a mapping, got the string `A100`", true},
@@ -228,5 +225,19 @@ func TestAliases(t *testing.T) {
 	}
 	if _, err := parse(strings.Repeat("[", 500) + strings.Repeat("]", 500)); err == nil {
 		t.Error("deep nesting was accepted")
+	}
+}
+
+func TestMistakesOfServersWithAnAddress(t *testing.T) {
+	for server, want := range map[string]string{
+		"{url: 'https://me:key@docs.example/mcp'}":       "`url` is not an address of a server; write https://host/path",
+		"{url: 'https://docs.example', command: x}":      "it has `command` beside `url`; servers with an address have url and headers; Streamable HTTP is the only way to them",
+		"{url: 'https://docs.example', headers: [A]}":    "`headers` must map names to texts; for example {Authorization: \"Bearer ${DOCS_TOKEN}\"}",
+		"{url: 'https://docs.example', headers: {A: 5}}": "the header `A` is no text; for example {Authorization: \"Bearer ${DOCS_TOKEN}\"}",
+	} {
+		_, err := parse("agent: {command: [a], mcp_servers: {d: " + server + "}}")
+		if err == nil || !strings.HasSuffix(err.Error(), "agent.mcp_servers.d: "+want) || strings.Contains(err.Error(), "key@") {
+			t.Errorf("%s: %v", server, err)
+		}
 	}
 }

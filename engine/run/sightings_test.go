@@ -155,3 +155,23 @@ func BenchmarkAnswers(b *testing.B) {
 		s.answers("x", strings.NewReader(wire))
 	}
 }
+
+// A name that comes in pieces is found in what the agent says, and not across two texts.
+func TestMessagesAreCounted(t *testing.T) {
+	s := looking()
+	s.said = s.names.NewCounter()
+	chunk := func(kind, text string) map[string]any {
+		return map[string]any{"sessionUpdate": kind, "content": map[string]any{"type": "text", "text": text}}
+	}
+	for _, update := range []map[string]any{
+		chunk("agent_message_chunk", "It is zep"), chunk("agent_message_chunk", "hyr."),
+		{"sessionUpdate": "tool_call"},
+		chunk("agent_thought_chunk", "zep"), {"sessionUpdate": "plan"}, chunk("agent_message_chunk", "hyr quas"), chunk("agent_message_chunk", "ar"),
+	} {
+		s.hears(update)
+	}
+	if n := s.said.Count(); n != 2 {
+		t.Errorf("%d names", n)
+	}
+	(*sightings)(nil).hears(chunk("agent_message_chunk", "x"))
+}
