@@ -32,16 +32,25 @@ type Client struct {
 type Request = guestapi.Request
 
 // Answer is what a backend has answered, whatever its status.
-type Answer = guestapi.Answer
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte // at most Client.MaxAnswer
+}
 
 // Do makes a request and decodes the answer into out; see [guestapi.Client.Do].
 func (c *Client) Do(ctx context.Context, r Request, out any) error { return c.api().Do(ctx, r, out) }
 
 // Send makes a request and returns the answer as it is; see [guestapi.Client.Send].
-func (c *Client) Send(ctx context.Context, r Request) (Answer, error) { return c.api().Send(ctx, r) }
+func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
+	a, err := c.api().Send(ctx, r)
+	return Answer{a.Status, a.Header, a.Body}, err
+}
 
 // Problem says what an answer means that is not a success, as [Client.Do] does.
-func (c *Client) Problem(r Request, a Answer) error { return c.api().Problem(r, a) }
+func (c *Client) Problem(r Request, a Answer) error {
+	return c.api().Problem(r, guestapi.Answer{Status: a.Status, Header: a.Header, Body: a.Body})
+}
 
 // InDoubt reports whether a request that failed may have had its effect; see [guestapi.InDoubt].
 func InDoubt(err error) bool { return guestapi.InDoubt(err) }
