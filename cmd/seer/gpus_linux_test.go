@@ -13,7 +13,7 @@ import (
 // withGPUDevices runs a script where /dev has the nodes of a driver of NVIDIA, each of which is
 // /dev/null: in a mount namespace of its own, so that the program needs no hook for tests.
 const withGPUDevices = `set -e
-dev=$(mktemp -d)
+mkdir dev; dev=$PWD/dev
 mount -t tmpfs tmpfs "$dev"
 for n in null zero full random urandom tty; do touch "$dev/$n"; mount --bind "/dev/$n" "$dev/$n"; done
 for n in nvidiactl nvidia-uvm nvidia0 nvidia1; do touch "$dev/$n"; mount --bind /dev/null "$dev/$n"; done

@@ -34,8 +34,8 @@ const (
 
 // Outline makes a folder that shows what a model is, without its weights: all files are there,
 // each as long as it is. Those that o.Whole names are whole and verified. Files of safetensors
-// and GGUF have their header, which is not verified. The rest of a file is a hole. An outline that was
-// made before is used again.
+// and GGUF have their header, which is not verified. The rest of a file is a hole. An outline that
+// was made before is used again.
 func (r *Remote) Outline(ctx context.Context, o OutlineOptions) (string, error) {
 	if o.CacheDir == "" {
 		return "", errNoCache
