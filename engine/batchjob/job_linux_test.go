@@ -124,8 +124,13 @@ func (j *started) gone(t *testing.T) {
 	t.Helper()
 	eventually(t, func() bool { _, err := os.Lstat(j.node); return os.IsNotExist(err) })
 	eventually(t, func() bool {
-		out, _ := exec.Command("sh", "-c", `grep -lsa "$1" /proc/[0-9]*/environ /proc/[0-9]*/cmdline`, "sh", j.node).Output()
-		return len(out) == 0
+		files, _ := filepath.Glob("/proc/[0-9]*/[ce][mn][dv]*") // cmdline and environ
+		for _, file := range files {
+			if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), j.node) {
+				return false
+			}
+		}
+		return len(files) > 0
 	})
 }
 
