@@ -114,12 +114,13 @@ await '"$SEER" gc >gc.txt 2>&1; [ "$(login "squeue -h -t PENDING -o %i")" = "" ]
 ended() { # NAME, what the state is to say
   await '[[ "$(state '"$1"')" =~ '"$2"' ]]'
 }
-experiment short 1m
+experiment short "1m, provider_options: {slurm: {partition: brief}}"
 "$SEER" up short.yaml --name short --yes -q >/dev/null
 experiment plain 20m
 "$SEER" up plain.yaml --name cancelled --yes -q >/dev/null
 login "scancel $(job)"
 ended cancelled stopped.*cancel
+ended short 'stopped.*time.limit'
 "$SEER" up plain.yaml --name killed --yes -q >/dev/null
 login "pkill -9 -f 'job serve'"
 ended killed 'failed.*killed'
