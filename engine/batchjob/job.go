@@ -60,18 +60,30 @@ func Main(args []string, stdin io.ReadCloser, stdout io.WriteCloser, stderr io.W
 	return 0
 }
 
-// untilAsked is the time until the job is asked to end, and says why: by SIGUSR1 shortly before its
-// time limit, by SIGTERM for all else.
+// lastSeconds is how long a job goes on after it was told that its time limit is near. Slurm tells
+// it so 60 to 120 seconds before the limit, as it is asked to.
+const lastSeconds = 45 * time.Second
+
+// untilAsked is the time until the job has to end, and says why: by SIGUSR1 shortly before its time
+// limit, by SIGTERM for all else.
 func untilAsked() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	asked := make(chan os.Signal, 1)
+	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1)
 	go func() {
-		why := errors.New("the cluster has asked the job to end")
-		if <-asked == syscall.SIGUSR1 {
-			why = errors.New("the job has reached its time limit")
+		for limit := (<-chan time.Time)(nil); ; {
+			select {
+			case sig := <-asked:
+				if sig != syscall.SIGUSR1 {
+					cancel(errors.New("the cluster has asked the job to end"))
+					return
+				}
+				limit = time.After(lastSeconds)
+			case <-limit:
+				cancel(errors.New("the job has reached its time limit"))
+				return
+			}
 		}
-		cancel(why)
 	}()
 	return ctx, func() { signal.Stop(asked) }
 }
@@ -85,6 +97,9 @@ func serve(ctx context.Context, dir string, getenv func(string) string, log io.W
 	err := j.tell(sdk.Observation{State: sdk.Starting, Message: "the job has begun"})
 	if err == nil {
 		err = j.run(ctx, getenv)
+	}
+	if err != nil && ctx.Err() != nil {
+		return j.tell(sdk.Observation{State: sdk.Stopped, Message: context.Cause(ctx).Error()})
 	}
 	if err != nil {
 		_ = j.tell(sdk.Observation{State: sdk.Failed, Message: err.Error(), Code: sdk.CodeOf(err)}) // the log has it, too

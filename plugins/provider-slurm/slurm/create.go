@@ -129,14 +129,24 @@ func kindsOf(nodes []node, partition string) string {
 	return "; nodes have " + strings.Join(kinds, ", ")
 }
 
+// minutes are the time limit of a job. The machine ends by itself when its time is over; Slurm's
+// limit, two minutes later where the partition allows that, is for when it does not.
+func (c choice) minutes(left time.Duration) int {
+	limit := int((left+time.Minute-1)/time.Minute) + 2
+	if c.limit > 0 {
+		limit = min(limit, max(1, int(c.limit/time.Minute)))
+	}
+	return limit
+}
+
 // memoryMargin is for Seer's own programs beside the sandbox, in MB.
 const memoryMargin = 300
 
 // sbatch are the options of the job.
 func (o options) sbatch(spec sdk.MachineSpec, where choice, left time.Duration) []string {
 	args := []string{
-		"--nodes=1", "--ntasks=1", "--no-requeue", "--signal=B:USR1@30",
-		"--partition=" + where.partition, "--time=" + strconv.Itoa(int((left+time.Minute-1)/time.Minute)),
+		"--nodes=1", "--ntasks=1", "--no-requeue", "--signal=B:USR1@60",
+		"--partition=" + where.partition, "--time=" + strconv.Itoa(where.minutes(left)),
 	}
 	add := func(name, value string) {
 		if value != "" {

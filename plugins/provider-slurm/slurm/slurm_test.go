@@ -84,7 +84,7 @@ func TestCreate(t *testing.T) {
 	}
 	want := []string{"seer-k1", "own-1", "0", sdk.SSHProgram,
 		"#!/bin/bash -l\nmodule load 'python/3.12' || { echo \"module load fails\"; exit 1; }\nexport A=1\nexec \"$1\" job serve \"$2\"",
-		"--nodes=1", "--ntasks=1", "--no-requeue", "--signal=B:USR1@30", "--partition=debug", "--time=20", "--gres=gpu:a100:2",
+		"--nodes=1", "--ntasks=1", "--no-requeue", "--signal=B:USR1@60", "--partition=debug", "--time=22", "--gres=gpu:a100:2",
 		"--cpus-per-task=2", "--mem=2348M", "--account=acc", "--qos=long", "--constraint=nvlink", "--nodelist=gpu1", "--exclude=gpu9"}
 	if !slices.Equal(c.asked[0], want) {
 		t.Errorf("sbatch was asked\n%q\nand not\n%q", c.asked[0], want)
