@@ -76,7 +76,7 @@ slow_call() {
   grep -qx '"done"' slow.txt
 }
 restart_sshd() { stop_sshd box && sleep 2 && start_sshd box; }
-cut() { pgrep -f "ssh -F $HOME/.ssh/config" | xargs -r kill -9; }
+cut() { pgrep -f "ssh -F $HOME/.ssh/config" | xargs -r kill -9 2>/dev/null || true; } # some end by themselves
 kill_forwarder() { kill -9 "$(pgrep -f "seer-runtime.* forward $HOME")"; }
 
 echo "== the connection is cut; sshd is restarted; what carries the ports is killed"
