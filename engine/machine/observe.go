@@ -79,12 +79,13 @@ func (d *Driver) Refresh(ctx context.Context, only ...string) ([]Record, error) 
 	return all, errors.Join(errs...)
 }
 
-// twins are the second machines of live sandboxes, at providers that may make two.
+// twins are the second machines of live sandboxes, at providers that may make two. A host
+// that is reached by a route makes one for a key.
 func (d *Driver) twins(ctx context.Context, all []Record, failed map[string]error, only []string) (errs []error) {
 	asked := map[string]bool{}
 	for i := range all {
 		name := all[i].Provider
-		if asked[name] || failed[name] != nil || !all[i].Live() || d.late(name) == 0 || len(only) > 0 && !slices.Contains(only, name) {
+		if asked[name] || failed[name] != nil || !all[i].Live() || len(all[i].Routes) > 0 || d.late(name) == 0 || len(only) > 0 && !slices.Contains(only, name) {
 			continue
 		}
 		asked[name] = true

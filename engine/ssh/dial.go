@@ -129,10 +129,15 @@ type session struct {
 func (s *session) lost(c *Client, host string) {
 	s.once.Do(func() {
 		_ = s.Close()
-		if !c.answers(host) {
-			c.forget(host)
-		}
+		c.check(host)
 	})
+}
+
+// check ends the connection that OpenSSH keeps to a host where that is dead.
+func (c *Client) check(host string) {
+	if !c.answers(host) {
+		c.forget(host)
+	}
 }
 
 // answerLimit is how long a living connection takes to run nothing.
@@ -145,7 +150,7 @@ func (c *Client) answers(host string) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
-	_, err := c.run(ctx, host, ":", Command{})
+	_, err := c.runNow(ctx, host, ":", Command{})
 	return err == nil
 }
 
@@ -177,7 +182,7 @@ func (c *Client) begin(ctx context.Context, route Route) (*session, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.Is(err, errSilent):
-			c.forget(route.Host)
+			c.check(route.Host)
 			return nil, errorf(route.Host, TimedOut, "it did not answer within %v; see whether it is up and can be reached from this network", c.o.ConnectTimeout)
 		}
 		return nil, c.classify(route.Host, said.before())

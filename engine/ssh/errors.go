@@ -3,6 +3,7 @@ package ssh
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -103,8 +104,16 @@ func lastLine(said string) string {
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := strings.TrimSpace(lines[i])
 		if line != "" && !strings.HasPrefix(line, "mux_client") && !strings.HasPrefix(line, "ControlSocket ") {
-			return fmt.Sprintf("%.400s", line)
+			return fmt.Sprintf("%.400s", strings.Map(printable, line))
 		}
 	}
 	return ""
+}
+
+// printable keeps what hosts say from moving the cursor.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '?'
 }

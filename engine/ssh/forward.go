@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -25,16 +26,18 @@ func localProgram(artifacts string) string {
 }
 
 // ForwardMain is the process of a [Forwarder]: it returns the exit status when nothing is
-// wanted any more. File 3, where there is one, is closed when it has begun.
-func ForwardMain(dir string, log io.Writer) int {
-	lock, held, err := state.TryAcquire(filepath.Join(dir, processLck))
+// wanted any more. ready gets a line when it has begun, and nothing later: whoever waited is
+// gone then.
+func ForwardMain(dir string, ready, log io.Writer) int {
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // who started it may be gone
+	lock, held, err := state.TryAcquire(filepath.Join(dir, processLock))
 	if err == nil && held {
 		return 0
 	}
 	if err == nil {
 		defer lock.Release()
 		p := &process{dir: dir, log: log, open: map[string]*port{}}
-		err = p.run()
+		err = p.run(ready)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(log, "forward:", err)
@@ -65,7 +68,7 @@ type port struct {
 	wanted Wanted
 }
 
-func (p *process) run() error {
+func (p *process) run(ready io.Writer) error {
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
@@ -84,9 +87,7 @@ func (p *process) run() error {
 			return err
 		}
 		if first {
-			ready := os.NewFile(readyFile, "ready")
-			_, _ = ready.WriteString("\n") // nobody waits where it was started by hand
-			_ = ready.Close()
+			_, _ = io.WriteString(ready, "\n")
 		}
 		for changed := false; !changed; {
 			select {
@@ -101,11 +102,6 @@ func (p *process) run() error {
 		}
 	}
 }
-
-// readyFile is the file by which the process says that it has begun. Its standard output would
-// not do: when that is closed, another file gets its number, and to write to one that is broken
-// ends a program of Go.
-const readyFile = 3
 
 // anew says that what another process has written down is not there any more, but keeps the
 // ports that it had.

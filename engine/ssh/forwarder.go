@@ -43,11 +43,11 @@ type Forwarder struct {
 
 // The files in the folder of a forwarder.
 const (
-	routesFile = "routes.json" // what is wanted; written by those who want it, who hold the lock edit
-	portsFile  = "ports.json"  // what is; written by the process, which holds the lock process
-	editLock   = "edit.lock"
-	processLck = "process.lock"
-	logFile    = "log"
+	routesFile  = "routes.json" // what is wanted; written by those who want it, who hold the lock edit
+	portsFile   = "ports.json"  // what is; written by the process, which holds the lock process
+	editLock    = "edit.lock"
+	processLock = "process.lock"
+	logFile     = "log"
 )
 
 // routes is [routesFile].
@@ -144,7 +144,7 @@ func (f *Forwarder) await(ctx context.Context, version int) (ports, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("the process that does has not answered within 30 s; see "+filepath.Join(f.Dir, logFile)))
 	defer cancel()
 	for {
-		lock, alive, err := state.TryAcquire(filepath.Join(f.Dir, processLck))
+		lock, alive, err := state.TryAcquire(filepath.Join(f.Dir, processLock))
 		if err != nil {
 			return ports{}, err
 		}
@@ -190,7 +190,7 @@ func (f *Forwarder) start() error {
 	}
 	defer ready.Close()
 	cmd := exec.Command(argv[0], append(slices.Clone(argv[1:]), f.Dir)...)
-	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = "/", log, []*os.File{in} // readyFile
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", in, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	_ = in.Close()

@@ -11,11 +11,11 @@ import (
 )
 
 // hostName is a host as ssh takes it: never an option, and nothing that a shell would read.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@:%\[\]-]{0,254}$`)
+var hostName = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}@)?[A-Za-z0-9_\[][A-Za-z0-9_.:\]-]{0,254}$`)
 
 func checkHost(host string) error {
 	if !hostName.MatchString(host) {
-		return &Error{Host: host, Kind: BadHost, Message: "the name of a host has letters, digits and ._@:-, and begins with a letter or digit; " + quoteShort(host) + " does not"}
+		return &Error{Host: host, Kind: BadHost, Message: "a host is NAME or USER@NAME, with letters, digits and ._:- in it, and each begins with a letter or digit; " + quoteShort(host) + " does not"}
 	}
 	return nil
 }

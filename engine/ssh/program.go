@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -28,21 +29,60 @@ var systems = map[string]string{
 
 // Program brings Seer's program to a host, once for each version of it, and returns its path
 // there: in ~/.cache/seer/host, or in /var/tmp/seer-UID/host where that cannot hold
-// programs. Versions that nobody has used for 30 days are removed.
+// programs. Versions that nobody has used for 30 days are removed. What is under way goes on
+// when ctx ends: over a slow line, it is there for a later call.
 func (c *Client) Program(ctx context.Context, host string) (string, error) {
 	if err := checkHost(host); err != nil {
 		return "", err
 	}
-	h := c.host(host)
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	digests, files, err := c.programs()
 	if err != nil {
 		return "", errorf(host, Unusable, "%v", err)
 	}
-	if h.program != "" && h.digests == strings.Join(digests, " ") {
-		return h.program, nil
+	h := c.host(host)
+	h.mu.Lock()
+	p := h.program
+	if p == nil || p.failed() || !slices.Equal(p.digests, digests) {
+		p = &program{digests: digests, done: make(chan struct{})}
+		h.program = p
+		go func() {
+			defer close(p.done)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bringLimit)
+			defer cancel()
+			p.path, p.err = c.provide(ctx, host, digests, files)
+		}()
 	}
+	h.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.path, p.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// bringLimit is how long a program may be on its way.
+const bringLimit = 10 * time.Minute
+
+// program is that of a host, or on its way there.
+type program struct {
+	digests []string // of the programs here
+	done    chan struct{}
+	path    string // valid when done, as err
+	err     error
+}
+
+func (p *program) failed() bool {
+	select {
+	case <-p.done:
+		return p.err != nil
+	default:
+		return false
+	}
+}
+
+// provide finds Seer's program on a host, or brings it there.
+func (c *Client) provide(ctx context.Context, host string, digests []string, files map[string]string) (string, error) {
 	said, err := c.script(ctx, host, findScript, nil, digests...)
 	if err != nil {
 		return "", err
@@ -55,10 +95,8 @@ func (c *Client) Program(ctx context.Context, host string) (string, error) {
 	}
 	path, ok := strings.CutPrefix(said, "found ")
 	if !ok || !strings.HasPrefix(path, "/") {
-		why := strings.TrimPrefix(said, "fail ")
-		return "", errorf(host, Unusable, "bring Seer's program there: %.400s", why)
+		return "", errorf(host, Unusable, "bring Seer's program there: %s", strings.TrimPrefix(said, "fail "))
 	}
-	h.program, h.digests = path, strings.Join(digests, " ")
 	return path, nil
 }
 
@@ -66,7 +104,7 @@ func (c *Client) forgetProgram(host string) {
 	h := c.host(host)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.program = ""
+	h.program = nil
 }
 
 // programs are those of this computer: "Linux x86_64=SHA256", and the file for each system.

@@ -83,7 +83,7 @@ func missing(r Result, argv, asked []string) bool {
 	return (r.Code == 126 || r.Code == 127) && asked[0] == ProgramArg && bytes.Contains(r.Stderr, []byte(argv[0]))
 }
 
-// run runs a line of shell.
+// run runs a line of shell when its turn has come.
 func (c *Client) run(ctx context.Context, host, line string, command Command) (Result, error) {
 	running := c.host(host).running
 	select {
@@ -92,6 +92,10 @@ func (c *Client) run(ctx context.Context, host, line string, command Command) (R
 	case <-ctx.Done():
 		return Result{}, ctx.Err()
 	}
+	return c.runNow(ctx, host, line, command)
+}
+
+func (c *Client) runNow(ctx context.Context, host, line string, command Command) (Result, error) {
 	if err := c.connect(ctx, host); err != nil {
 		return Result{}, err
 	}

@@ -61,8 +61,7 @@ type Client struct {
 type hostState struct {
 	running chan struct{} // how many commands run at once; sshd's own limit is ten sessions
 	mu      sync.Mutex
-	program string // path of Seer's program there
-	digests string // of which programs here
+	program *program
 }
 
 // maxRunning leaves room for pipes in the ten sessions that sshd allows in one connection.

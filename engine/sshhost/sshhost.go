@@ -87,6 +87,7 @@ var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, 
 		return h.Observe(ctx, in.Handles)
 	}),
 	"list": method(func(ctx context.Context, h *host, in sdk.ListInput) (any, error) {
+		_ = h.sweep() // what was killed has left; nobody else does on this host
 		list, err := h.List(ctx, in.Owner)
 		return append([]sdk.Listed{}, list...), err
 	}),
@@ -112,6 +113,7 @@ func method[In any](call func(context.Context, *host, In) (any, error)) func(con
 type host struct {
 	sdk.Provider
 	where place
+	sweep func() error
 }
 
 // open makes the provider in the user's folders. The running program is also the gate and the
@@ -138,7 +140,8 @@ func open(getenv func(string) string, networked func(string) (bool, error), log 
 		Places: toolPlaces(getenv),
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Warn, DisableTime: true}),
 	})
-	return &host{provider, where}, err
+	sweep := func() error { return local.Sweep(filepath.Join(store.StateDir(), local.Name), store.RuntimeDir()) }
+	return &host{provider, where, sweep}, err
 }
 
 // toolPlaces is where `seer doctor` puts programs for its user.

@@ -14,11 +14,18 @@ import (
 // for, a creation that takes 25 s, and a list that is some seconds behind.
 const lateTime = 90 * time.Second
 
+// routedLate is for machines on hosts that answer for themselves: what may come is a creation
+// that goes on there after its caller was killed.
+const routedLate = 15 * time.Second
+
 // Late is how long after it was asked for a machine of a provider may appear in its list;
 // 0 = the provider always shows what there is.
 func (r *Registry) Late(provider string) time.Duration {
 	if r.Native(provider) {
 		return 0
+	}
+	if _, p, ok := r.pluginOf(context.Background(), sdk.KindProvider, provider); ok && p.Routes {
+		return routedLate
 	}
 	return lateTime
 }

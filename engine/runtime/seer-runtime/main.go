@@ -43,7 +43,7 @@ func main() {
 		os.Exit(sshhost.PipeMain(os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "forward" {
-		os.Exit(ssh.ForwardMain(os.Args[2], os.Stderr))
+		os.Exit(ssh.ForwardMain(os.Args[2], os.Stdout, os.Stderr))
 	}
 	os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()}))
 }

@@ -177,8 +177,9 @@ Host gone
 		"silent":    {ssh.TimedOut, sdk.Unavailable, "see whether it is up"},
 		"gone":      {ssh.HostUnknown, sdk.NotFound, "Could not resolve"},
 		"bux":       {ssh.HostUnknown, sdk.NotFound, "ssh_config has box, which may have been meant"},
-		"-oProxy=x": {ssh.BadHost, sdk.Invalid, "begins with a letter"},
-		"a b":       {ssh.BadHost, sdk.Invalid, "begins with a letter"},
+		"-oProxy=x": {ssh.BadHost, sdk.Invalid, "a host is NAME or USER@NAME"},
+		"a b":       {ssh.BadHost, sdk.Invalid, "a host is NAME or USER@NAME"},
+		"me@-x":     {ssh.BadHost, sdk.Invalid, "a host is NAME or USER@NAME"},
 	} {
 		_, err := c.Run(t.Context(), host, ssh.Command{Argv: []string{"true"}})
 		wantKind(t, err, want.kind, want.text)

@@ -1,6 +1,8 @@
 package ssh_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,8 +91,26 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// A disk that is full, or a home that cannot be written to: another folder is taken, and none
-// is filled by halves.
+// Who gives up does not stop what is under way.
+func TestProgramComesWhileNobodyWaits(t *testing.T) {
+	t.Parallel()
+	l := sshtest.New(t)
+	box := l.Start("box", "", "")
+	c := client(t, l)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Program(ctx, "box"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for end := time.Now().Add(time.Minute); len(programs(t, box.Home)) == 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if path, err := c.Program(t.Context(), "box"); err != nil || !strings.HasPrefix(path, box.Home) || box.Connections() != 1 {
+		t.Errorf("%s, %v, after %d logins", path, err, box.Connections())
+	}
+}
+
+// A home that cannot be written to: another folder is taken.
 func TestProgramWithoutAHome(t *testing.T) {
 	t.Parallel()
 	l := sshtest.New(t)
