@@ -158,3 +158,28 @@ func TestCancelledWait(t *testing.T) {
 	}
 	b.nothingLeft()
 }
+
+// unhurried says when the next look at a machine is useful.
+type unhurried struct {
+	*enginetest.Provider
+	looks int
+}
+
+func (u *unhurried) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
+	seen, err := u.Provider.Observe(ctx, handles)
+	u.looks++
+	for i := range seen {
+		seen[i].AfterSeconds = 30
+	}
+	return seen, err
+}
+
+func TestMachineIsNotLookedAtSoonerThanUseful(t *testing.T) {
+	b := newBench(t, enginetest.Script{Boot: 5 * time.Minute})
+	u := &unhurried{Provider: b.cloud}
+	b.driver.Providers = func(context.Context, string) (sdk.Provider, error) { return u, nil }
+	b.mustStart("")
+	if u.looks < 10 || u.looks > 12 {
+		t.Errorf("it was looked at %d times in five minutes", u.looks)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
@@ -60,21 +61,13 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 
 // refused says what no cluster can do.
 func refused(spec sdk.MachineSpec) error {
-	switch i := spec.Image; {
+	switch {
 	case !short.MatchString(spec.Key) || !short.MatchString(spec.Owner):
 		return sdk.Errorf(sdk.Invalid, "%q of %q is no key of a machine", spec.Key, spec.Owner)
-	case len(spec.Volumes) > 0:
-		return sdk.Errorf(sdk.Unsupported, "the provider slurm has no volumes; remove the key, or use another provider")
-	case spec.DiskGB > 0:
-		return sdk.Errorf(sdk.Unsupported, "the provider slurm reserves no disk: a sandbox has what is free on its node; remove the key")
-	case len(spec.Mounts) > 0:
-		return sdk.Errorf(sdk.Unsupported, "the provider slurm shows no folders of this computer to its machines")
 	case spec.GPUShare != nil:
 		return sdk.Errorf(sdk.Unsupported, "the provider slurm gives whole GPUs; remove sandbox.gpu_share")
-	case i != nil && (i.Base != "" || i.Snapshot != "" || len(i.SystemPackages)+len(i.PythonPackages)+len(i.Commands) > 0):
-		return sdk.Errorf(sdk.Unsupported, "a sandbox of the provider slurm has the system of its node; remove sandbox.image, or use another provider")
 	}
-	return nil
+	return bare.Refused(Name, "node", spec)
 }
 
 // place chooses the partition and the kind of GPU: those of the offer, or else the best that has

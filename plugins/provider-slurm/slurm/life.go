@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -21,21 +22,12 @@ func (p *Provider) Route(ctx context.Context, handle string, port int) (sdk.Rout
 	}
 	if j := jobs[id]; j != nil && j.said != nil {
 		for _, e := range j.said.Endpoints {
-			if target, ok := targetOf(e.URL); ok && e.Port == port {
+			if target, ok := bare.Target(e.URL); ok && e.Port == port {
 				return sdk.Route{SSH: &sdk.SSHRoute{Host: host, Command: argv(connectScript, id, key, sdk.SSHProgram), Target: target}}, nil
 			}
 		}
 	}
 	return sdk.Route{}, sdk.Errorf(sdk.NotFound, "on %s: the machine of job %s has no port %d", host, id, port)
-}
-
-// targetOf is an address of a node as a target of a route.
-func targetOf(url string) (string, bool) {
-	if strings.HasPrefix(url, "unix:/") {
-		return url, true
-	}
-	port, ok := strings.CutPrefix(url, "http://127.0.0.1:")
-	return "tcp:" + port, ok
 }
 
 // List implements [sdk.Provider]. It asks the cluster of the setting and all that this plugin has

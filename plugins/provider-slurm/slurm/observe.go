@@ -224,6 +224,8 @@ func (j *job) ended(said sdk.Observation, knows bool) sdk.Observation {
 		return end(sdk.Stopped, "", "has ended")
 	case j.state == "":
 		return end(sdk.Stopped, "", "is no longer known to Slurm")
+	case j.said != nil && j.said.State == sdk.Running:
+		return end(sdk.Failed, sdk.Unavailable, "was killed on %s, with Seer's program in it", node)
 	case j.log != "":
 		return end(sdk.Failed, sdk.Unavailable, "failed: %s", j.log)
 	}

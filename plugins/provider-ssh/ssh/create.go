@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -18,7 +19,7 @@ type cursor struct {
 // Create implements [sdk.Provider]. The offer says on which host. Without one it is a host that
 // has the machine of this key already, or else the first that has what is asked for.
 func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, raw json.RawMessage) (sdk.CreateStep, error) {
-	if err := refused(spec); err != nil {
+	if err := bare.Refused(Name, "host", spec); err != nil {
 		return sdk.CreateStep{}, err
 	}
 	hosts, err := p.hosts(spec.Options)
@@ -57,21 +58,6 @@ func (p *Provider) createOn(ctx context.Context, at cursor, spec sdk.MachineSpec
 	}
 	step.Cursor, err = json.Marshal(cursor{at.Host, step.Cursor})
 	return step, err
-}
-
-// refused says what no host can do.
-func refused(spec sdk.MachineSpec) error {
-	switch i := spec.Image; {
-	case len(spec.Volumes) > 0:
-		return sdk.Errorf(sdk.Unsupported, "the provider ssh has no volumes; remove the key, or use another provider")
-	case spec.DiskGB > 0:
-		return sdk.Errorf(sdk.Unsupported, "the provider ssh reserves no disk: a sandbox has what is free on the host; remove the key")
-	case len(spec.Mounts) > 0:
-		return sdk.Errorf(sdk.Unsupported, "the provider ssh shows no folders of this computer to its machines")
-	case i != nil && (i.Base != "" || i.Snapshot != "" || len(i.SystemPackages)+len(i.PythonPackages)+len(i.Commands) > 0):
-		return sdk.Errorf(sdk.Unsupported, "a sandbox of the provider ssh has the system of its host; remove sandbox.image, or use another provider")
-	}
-	return nil
 }
 
 // place chooses the host of a new machine.

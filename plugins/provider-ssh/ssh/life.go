@@ -4,8 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -63,21 +63,12 @@ func (p *Provider) Route(ctx context.Context, handle string, port int) (sdk.Rout
 	}
 	for _, o := range seen {
 		for _, e := range o.Endpoints {
-			if target, ok := targetOf(e.URL); ok && o.Handle == name && e.Port == port {
+			if target, ok := bare.Target(e.URL); ok && o.Handle == name && e.Port == port {
 				return sdk.Route{SSH: &sdk.SSHRoute{Host: host, Target: target}}, nil
 			}
 		}
 	}
 	return sdk.Route{}, sdk.Errorf(sdk.NotFound, "on %s: the machine %s has no port %d", host, name, port)
-}
-
-// targetOf is an address of the host as a target of a route.
-func targetOf(url string) (string, bool) {
-	if strings.HasPrefix(url, "unix:/") {
-		return url, true
-	}
-	port, ok := strings.CutPrefix(url, "http://127.0.0.1:")
-	return "tcp:" + port, ok
 }
 
 // List implements [sdk.Provider]. It asks the hosts of the setting and all that this plugin has
