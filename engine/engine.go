@@ -75,10 +75,11 @@ type Options struct {
 	// /usr/bin/python3 or python3 in the PATH.
 	Python string
 
+	Interactive bool // OpenSSH may ask on this program's terminal, once for each host; else logins that need a person fail
+
 	LookupEnv func(string) (string, bool) // nil = os.LookupEnv
 	Now       func() time.Time            // nil = time.Now
 	Logger    hclog.Logger                // nil = silent
-
 	// Native implementations win over plugins of the same name.
 	Providers map[string]sdk.Provider
 	Fetchers  map[string]sdk.Fetcher

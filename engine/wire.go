@@ -38,7 +38,7 @@ func (e *Engine) wire(o Options) {
 			Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() }, Cache: e.python.Worker, Places: e.paths.ToolPlaces(),
 		})
 	})
-	remote := hosts.Open(e.store, e.paths.Artifacts)
+	remote := hosts.Open(e.store, e.paths.Artifacts, o.Interactive)
 	e.plugins = registry.New(registry.Options{
 		State: e.store, Paths: e.paths, LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
 		LockDir: o.LockDir, ConfigFile: o.ConfigFile, Version: o.Version,

@@ -27,9 +27,10 @@ var (
 	_ machine.Routes = (*Hosts)(nil)
 )
 
-// Open makes it with the folders of a store. artifacts is the folder with seer-runtime-OS-ARCH.
-func Open(in *state.Store, artifacts string) *Hosts {
-	o := ssh.Options{Dir: filepath.Join(in.RuntimeDir(), "ssh"), Artifacts: artifacts}
+// Open makes it with the folders of a store. artifacts is the folder with seer-runtime-OS-ARCH;
+// interactive lets OpenSSH ask on this program's terminal.
+func Open(in *state.Store, artifacts string, interactive bool) *Hosts {
+	o := ssh.Options{Dir: filepath.Join(in.RuntimeDir(), "ssh"), Artifacts: artifacts, Interactive: interactive}
 	return &Hosts{client: ssh.New(o), store: in, o: o}
 }
 

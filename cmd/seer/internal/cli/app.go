@@ -120,7 +120,7 @@ func (a *App) EngineWith(change func(*engine.Options)) (*engine.Engine, error) {
 func (a *App) openEngine(change func(*engine.Options)) (*engine.Engine, error) {
 	o := engine.Options{
 		StateDir: a.StateDir, PluginDirs: a.pluginDirs, LockDir: a.LockDir, BuiltinPlugins: parseBuiltins(a.build.Builtins), Version: a.Version(), Logger: a.Logger(),
-		Registry: registry.Open, Trust: a.askTrust,
+		Registry: registry.Open, Trust: a.askTrust, Interactive: a.UI.CanAsk(),
 	}
 	change(&o)
 	e, err := engine.New(o)
