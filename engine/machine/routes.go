@@ -53,6 +53,9 @@ func (d *Driver) routed(ctx context.Context, p sdk.Provider, r *Record, o *sdk.O
 	}
 	urls, err := d.ensure(ctx, r.ID, routes)
 	if err != nil {
+		if len(r.Routes) == 0 { // of a start that may fail: the record does not know of them
+			d.removeRoutes(ctx, r.ID)
+		}
 		return nil, err
 	}
 	o.Endpoints = carried(o.Endpoints, urls)
@@ -94,10 +97,16 @@ func Reach(ctx context.Context, through Routes, r Record) (Record, error) {
 
 // unroute ends what is carried for a sandbox whose machine has ended.
 func (d *Driver) unroute(ctx context.Context, r *Record) {
-	if d.Routes == nil || len(r.Routes) == 0 {
+	if len(r.Routes) > 0 {
+		d.removeRoutes(ctx, r.ID)
+	}
+}
+
+func (d *Driver) removeRoutes(ctx context.Context, id string) {
+	if d.Routes == nil {
 		return
 	}
-	if err := d.Routes.Remove(ctx, r.ID); err != nil {
-		d.Logger.Warn("the ports of an ended sandbox are still open on this computer", "sandbox", r.ID, "error", err)
+	if err := d.Routes.Remove(context.WithoutCancel(ctx), id); err != nil {
+		d.Logger.Warn("the ports of an ended sandbox are still open on this computer", "sandbox", id, "error", err)
 	}
 }

@@ -40,6 +40,7 @@ func (p *routed) Route(_ context.Context, handle string, port int) (sdk.Route, e
 type carrier struct {
 	first int // port of this computer
 	err   error
+	late  error // once the ports are carried
 	open  map[string][]machine.RoutedPort // by sandbox
 }
 
@@ -48,6 +49,9 @@ func (c *carrier) Ensure(_ context.Context, sandbox string, routes []machine.Rou
 		return nil, c.err
 	}
 	c.open[sandbox] = routes
+	if c.late != nil {
+		return nil, c.late
+	}
 	urls := map[int]string{}
 	for _, r := range routes {
 		urls[r.Port] = fmt.Sprintf("http://127.0.0.1:%d", c.first+r.Port)
@@ -85,6 +89,17 @@ func TestRoutesLeadToThisComputer(t *testing.T) {
 		t.Errorf("the provider was asked for the way %d times", p.asked)
 	}
 	if _, err := b.driver.End(t.Context(), all[0], "enough"); err != nil || len(c.open) != 0 {
+		t.Errorf("%v; still carried: %+v", err, c.open)
+	}
+	b.nothingLeft()
+}
+
+// TestFailedStartCarriesNothing fails after the ports are carried, and before the record has them.
+func TestFailedStartCarriesNothing(t *testing.T) {
+	t.Parallel()
+	b, _, c := newRouted(t)
+	c.late = sdk.Errorf(sdk.Unsupported, "the program that carries ports has no answer")
+	if _, err := b.start(t.Context(), "one"); !errors.Is(err, c.late) || len(c.open) != 0 {
 		t.Errorf("%v; still carried: %+v", err, c.open)
 	}
 	b.nothingLeft()
