@@ -38,6 +38,14 @@ type RunPackages struct {
 	Packages []Package `json:"packages" jsonschema:"those that this Python sees, and those of the system where dpkg lists them"`
 }
 
+// RunGPUs says what the run's sandbox has used of GPUs of this computer until its end.
+type RunGPUs struct {
+	step
+	Memory  int64   `json:"memory_bytes" jsonschema:"of its processes, on all its GPUs, at the end"`
+	Peak    int64   `json:"memory_peak_bytes" jsonschema:"the most that was seen"`
+	Seconds float64 `json:"gpu_seconds" jsonschema:"how long it has had its GPUs, times their number"`
+}
+
 // Package is an installed package.
 type Package struct {
 	Name    string `json:"name" jsonschema:"normalized as PEP 503 says; of the system: as dpkg has it"`

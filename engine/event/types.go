@@ -101,6 +101,7 @@ var types = []struct {
 	{"run.model", RunModel{}},
 	{"run.code", RunCode{}},
 	{"run.packages", RunPackages{}},
+	{"run.gpus", RunGPUs{}},
 	{"run.artifact", RunArtifact{}},
 	{"run.ended", RunEnded{}},
 	{"note.shown", Note{}},

@@ -462,7 +462,9 @@ func (r *runner) asked(ctx context.Context) bool {
 func (r *runner) endSandbox(ctx context.Context) error {
 	id := r.sandbox.ID()
 	if info, err := r.sandbox.Info(ctx); err == nil {
-		r.gpuUse = info.GPUUse
+		if r.gpuUse = info.GPUUse; r.gpuUse != nil {
+			r.report.Send(event.RunGPUs{Memory: r.gpuUse.Memory, Peak: r.gpuUse.Peak, Seconds: r.gpuUse.Seconds})
+		}
 	}
 	r.result.Kept = r.opts.In != "" || r.opts.Keep
 	if r.opts.In != "" {

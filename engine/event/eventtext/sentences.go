@@ -84,6 +84,7 @@ var sentences = map[string]string{
 	"run.plugin":          `plugin {{.ID}} {{.Version}}, sha256:{{.SHA256}}`,
 	"run.model":           `{{if .Dataset}}dataset{{else}}model{{end}} {{or .Name "(hidden)"}}, {{.Source}}{{with .Revision}}, revision {{.}}{{end}}`,
 	"run.code":            `code of {{.Name}}, {{.CodeHash}}`,
+	"run.gpus":            `the sandbox has used GPUs for {{printf "%.0f" .Seconds}} s, and at most {{bytes .Peak}} of their memory`,
 	"run.packages":        `{{.Sandbox}} has Python {{.Python}} and {{plural (len .Packages) "package"}}`,
 	"run.artifact":        `{{.Kind}}: {{.Path}}`,
 	"run.ended":           `the run has {{if eq .State "finished"}}finished{{else}}{{.State}}{{with .Error}}: {{.}}{{end}}{{end}}`,

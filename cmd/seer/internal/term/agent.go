@@ -47,7 +47,7 @@ func (t *Terminal) agent(e engine.Event) bool {
 			return true
 		}
 		return d.Provider == experiment.ProviderCommand // the user has written it
-	case event.RunPlugin, event.RunModel, event.RunCode, event.RunPackages, event.RunArtifact, event.RunEnded: // for the record
+	case event.RunPlugin, event.RunModel, event.RunCode, event.RunPackages, event.RunGPUs, event.RunArtifact, event.RunEnded: // for the record
 	default:
 		if e.Stage() == event.StageAgent {
 			t.endMessage()
