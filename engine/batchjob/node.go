@@ -105,9 +105,7 @@ func (n *node) keep(dir string, spec *sdk.MachineSpec) error {
 
 // clean ends what is left of the job and removes its folder.
 func (n *node) clean() error {
-	err := remove(context.Background(), n.program, n.dir)
-	n.lock.Remove()
-	err = errors.Join(err, gone(n.dir))
+	err := finish(context.Background(), n.program, n.dir, n.lock)
 	if n.guard != nil {
 		_ = n.guard.Close() // it finds nothing
 	}
@@ -135,7 +133,7 @@ func guard(dir, nodeDir string, stdin io.ReadCloser) error {
 	if _, err := os.Lstat(nodeDir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := end(context.Background(), program, nodeDir); err != nil {
+	if err := endKilled(program, nodeDir); err != nil {
 		return err
 	}
 	var last sdk.Observation
@@ -155,7 +153,30 @@ func end(ctx context.Context, program, dir string) error {
 	if err != nil || held {
 		return err
 	}
-	err = remove(ctx, program, dir)
+	return finish(ctx, program, dir, lock)
+}
+
+// dying is how long the lock of a killed program may still be held: the system closes its files one
+// after the other.
+const dying = 30 * time.Second
+
+// endKilled is end for a folder whose program has just been killed.
+func endKilled(program, dir string) error {
+	if err := state.Private(dir); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dying)
+	defer cancel()
+	lock, err := state.Acquire(ctx, lockOf(dir))
+	if err != nil {
+		return err
+	}
+	return finish(context.Background(), program, dir, lock)
+}
+
+// finish ends what is left in a folder, and removes it.
+func finish(ctx context.Context, program, dir string, lock *state.Lock) error {
+	err := remove(ctx, program, dir)
 	lock.Remove()
 	return errors.Join(err, gone(dir))
 }
