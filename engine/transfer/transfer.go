@@ -51,8 +51,9 @@ type Options struct {
 	Tries int           // faults before the first byte of a file that end the download; default 8
 	Stall time.Duration // a connection without a byte for so long is replaced; default 30 s
 
-	clock clock // nil = the system's
-	block int64 // 0 = defaultBlock
+	clock clock                             // nil = the system's
+	block int64                             // 0 = defaultBlock
+	free  func(dir string) (float64, error) // bytes that are free; nil = what the system says
 }
 
 // run is one call of Download.
@@ -89,6 +90,9 @@ func Download(ctx context.Context, files []File, o Options) error {
 	}
 	if o.block == 0 {
 		o.block = defaultBlock
+	}
+	if o.free == nil {
+		o.free = freeSpace
 	}
 	if o.Files <= 0 {
 		o.Files = maxPerHost
@@ -231,16 +235,21 @@ func (r *run) checkSpace(files []File) error {
 			need += float64(f.Size - min(f.Size, allocated(r.path(f)+incomplete)))
 		}
 	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(r.Dir, &fs); err != nil {
+	free, err := r.free(r.Dir)
+	if err != nil {
 		return fmt.Errorf("free space of %s: %w", r.Dir, err)
 	}
-	free := float64(fs.Bavail) * float64(fs.Bsize)
 	if need > free {
 		return fmt.Errorf("the download needs %.0f MB more in %s, where %.0f MB are free; free some space or choose another folder: %w",
 			math.Ceil(need/1e6), r.Dir, math.Floor(free/1e6), state.ErrNoSpace)
 	}
 	return nil
+}
+
+func freeSpace(dir string) (float64, error) {
+	var fs unix.Statfs_t
+	err := unix.Statfs(dir, &fs)
+	return float64(fs.Bavail) * float64(fs.Bsize), err
 }
 
 // allocated is what a file takes on the disk, without its holes.

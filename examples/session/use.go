@@ -24,7 +24,7 @@ func use(ctx context.Context, lab *engine.Sandbox) error {
 func commands(ctx context.Context, lab *engine.Sandbox) error {
 	p, err := lab.Exec(ctx, protocol.ProcessSpec{Shell: "echo $((6*7)); exit 3", TimeoutSeconds: 60}, nil, os.Stdout, os.Stderr)
 	if err != nil {
-		return err // it could not be run, or nobody knows how it ended
+		return err // it could not be run, or its outcome is unknown
 	}
 	fmt.Println("exit code:", p.ExitCode)
 
