@@ -40,7 +40,7 @@ func (p *routed) Route(_ context.Context, handle string, port int) (sdk.Route, e
 type carrier struct {
 	first int // port of this computer
 	err   error
-	late  error // once the ports are carried
+	late  error                           // once the ports are carried
 	open  map[string][]machine.RoutedPort // by sandbox
 }
 
