@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/ssh/pipe"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -85,7 +86,7 @@ func start(t *testing.T, change func(*sdk.MachineSpec)) *started {
 	go func() { j.ended <- j.cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = j.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		eventually(t, func() bool { _, err := os.Lstat(j.node); return os.IsNotExist(err) })
+		testkit.Eventually(t, "the end of the folder", func() bool { _, err := os.Lstat(j.node); return os.IsNotExist(err) })
 		if err := os.RemoveAll(base); err != nil {
 			t.Error(err)
 		}
@@ -103,27 +104,18 @@ func (j *started) state() (o sdk.Observation) {
 
 func (j *started) await(t *testing.T, want sdk.State, message string) sdk.Observation {
 	t.Helper()
-	eventually(t, func() bool { return j.state().State == want })
+	testkit.Eventually(t, string(want), func() bool { return j.state().State == want })
 	if o := j.state(); !strings.Contains(o.Message, message) {
 		t.Errorf("%+v", o)
 	}
 	return j.state()
 }
 
-func eventually(t *testing.T, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain")
-		}
-	}
-}
-
 // gone waits until the job has left nothing.
 func (j *started) gone(t *testing.T) {
 	t.Helper()
-	eventually(t, func() bool { _, err := os.Lstat(j.node); return os.IsNotExist(err) })
-	eventually(t, func() bool {
+	testkit.Eventually(t, "the end of the folder", func() bool { _, err := os.Lstat(j.node); return os.IsNotExist(err) })
+	testkit.Eventually(t, "the end of the processes", func() bool {
 		files, _ := filepath.Glob("/proc/[0-9]*/[ce][mn][dv]*") // cmdline and environ
 		for _, file := range files {
 			if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), j.node) {

@@ -273,7 +273,7 @@ func fullDisk(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	before := b.requests()
-	testkit.Eventually(t, "more tries, of which nothing is told", func() bool { return b.requests() > before+2 })
+	testkit.Eventually(t, "more tries that report nothing", func() bool { return b.requests() > before+2 })
 	waitForFile(t, "/mnt/out/n.ipynb", "old")
 	b.write("s", "n.ipynb", "small again")
 	waitForFile(t, "/mnt/out/n.ipynb", "small again")

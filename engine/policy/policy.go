@@ -49,10 +49,15 @@ var (
 // Read reads the policy of this computer.
 func Read() (Policy, error) { return From(File) }
 
+// root is the user who alone may change a policy.
+const root = 0
+
 // From reads the policy of a file. A file that is missing allows everything. A mistake in it, or a
 // file that others than root could have written, is an error: users must not gain by either.
-func From(file string) (Policy, error) {
-	data, err := ReadFile(file)
+func From(file string) (Policy, error) { return from(file, root) }
+
+func from(file string, owner uint32) (Policy, error) {
+	data, err := readFile(file, owner)
 	if err != nil || data == nil {
 		return Policy{}, err
 	}
@@ -60,7 +65,9 @@ func From(file string) (Policy, error) {
 }
 
 // ReadFile is the content of a policy that only root can have written; nil = the file is missing.
-func ReadFile(file string) ([]byte, error) {
+func ReadFile(file string) ([]byte, error) { return readFile(file, root) }
+
+func readFile(file string, owner uint32) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -75,7 +82,7 @@ func ReadFile(file string) ([]byte, error) {
 	}
 	defer folder.Close()
 	for _, opened := range []*os.File{folder, f} {
-		if err := rootsAlone(opened); err != nil {
+		if err := belongsTo(opened, owner); err != nil {
 			return nil, err
 		}
 	}
@@ -86,13 +93,13 @@ func ReadFile(file string) ([]byte, error) {
 	return append([]byte{}, data...), nil
 }
 
-// rootsAlone refuses what others than root can change.
-func rootsAlone(f *os.File) error {
+// belongsTo refuses what others than the owner can change.
+func belongsTo(f *os.File, owner uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return fmt.Errorf("the policy of this computer cannot be read: %s: %w", f.Name(), err)
 	}
-	if st.Uid != 0 || st.Mode&0o022 != 0 {
+	if st.Uid != owner || st.Mode&0o022 != 0 {
 		return sdk.Errorf(sdk.Unsupported, "the policy of this computer does not count: others than root can change %s; its administrator has to make root its owner, and to take the right to write from group and others", f.Name())
 	}
 	return nil

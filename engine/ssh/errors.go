@@ -79,7 +79,7 @@ func (c *Client) classify(host, said string) *Error {
 	switch kind {
 	case HostKey:
 		if strings.Contains(said, "HAS CHANGED") {
-			return errorf(host, kind, "its key is another one than before: somebody may be in between, or it was installed anew; ask whoever runs it, then remove the old key from known_hosts")
+			return errorf(host, kind, "its key has changed: another computer may answer in its place, or it was installed anew; ask its administrator, then remove the old key from known_hosts")
 		}
 		return errorf(host, kind, "its key is not known: %s; connect once by hand and compare the key", why)
 	case HostUnknown:

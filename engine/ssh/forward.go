@@ -25,9 +25,8 @@ func localProgram(artifacts string) string {
 	return filepath.Join(artifacts, "seer-runtime-"+runtime.GOOS+"-"+runtime.GOARCH)
 }
 
-// ForwardMain is the process of a [Forwarder]: it returns the exit status when nothing is
-// wanted any more. ready gets a line when it has begun, and nothing later: whoever waited is
-// gone then.
+// ForwardMain is the process of a [Forwarder]: it returns the exit status when no route is left.
+// ready gets one line when the process has begun; its reader may be gone afterwards.
 func ForwardMain(dir string, ready, log io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // who started it may be gone
 	lock, held, err := state.TryAcquire(filepath.Join(dir, processLock))
@@ -245,7 +244,7 @@ func (p *process) carry(ctx context.Context, conn net.Conn, w Wanted) {
 	far, err := p.dial(ctx, w)
 	if err != nil {
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // whoever connects is told at once
+			_ = tcp.SetLinger(0) // so that the client learns it at once
 		}
 		return
 	}

@@ -108,16 +108,10 @@ func echoes(t *testing.T, url, text string) error {
 	return err
 }
 
-// again tries until it works, as whoever uses a sandbox does.
+// again tries until it works, as a user of a sandbox does.
 func again(t *testing.T, url string) {
 	t.Helper()
-	err := errors.New("not tried")
-	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		err = echoes(t, url, "hello")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.EventuallyNil(t, url, func() error { return echoes(t, url, "hello") })
 }
 
 func (c *carried) process(t *testing.T) int {
@@ -239,7 +233,7 @@ func TestForwarderIsKilled(t *testing.T) {
 	defer taken.Close()
 	other := c.ensure(t, "one")
 	if other == url {
-		t.Error("the port of another one is told")
+		t.Error("the port belongs to another sandbox")
 	}
 	again(t, other)
 }

@@ -102,9 +102,7 @@ func TestProgramComesWhileNobodyWaits(t *testing.T) {
 	if _, err := c.Program(ctx, "box"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	for end := time.Now().Add(time.Minute); len(programs(t, box.Home)) == 0 && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	testkit.Eventually(t, "the program on the host", func() bool { return len(programs(t, box.Home)) > 0 })
 	if path, err := c.Program(t.Context(), "box"); err != nil || !strings.HasPrefix(path, box.Home) || box.Connections() != 1 {
 		t.Errorf("%s, %v, after %d logins", path, err, box.Connections())
 	}

@@ -170,7 +170,7 @@ Host gone
 		code sdk.Code
 		text string
 	}{
-		"changed":   {ssh.HostKey, sdk.Unauthorized, "its key is another one than before"},
+		"changed":   {ssh.HostKey, sdk.Unauthorized, "its key has changed"},
 		"new":       {ssh.HostKey, sdk.Unauthorized, "its key is not known"},
 		"stranger":  {ssh.Denied, sdk.Unauthorized, "Permission denied"},
 		"closed":    {ssh.Lost, sdk.Unavailable, "Connection refused"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -84,18 +83,15 @@ func must[Out any](out Out, err error) func(testing.TB) Out {
 func (b *box) start(key string) sdk.Observation {
 	b.t.Helper()
 	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec(key + b.mark)}))(b.t)
-	for range 600 {
-		o := must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{step.Handle}}))(b.t)[0]
-		if o.State == sdk.Running {
-			return o
-		}
+	var o sdk.Observation
+	testkit.Eventually(b.t, "the machine", func() bool {
+		o = must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{step.Handle}}))(b.t)[0]
 		if !o.State.Live() {
 			b.t.Fatalf("%+v", o)
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	b.t.Fatal("the machine does not come to run")
-	return sdk.Observation{}
+		return o.State == sdk.Running
+	})
+	return o
 }
 
 func (b *box) dial(target string) (net.Conn, error) {
@@ -201,7 +197,7 @@ func TestPipeLeadsToMachinesOnly(t *testing.T) {
 			t.Errorf("%q was connected to: %q", target, text)
 		}
 	}
-	// What is told of another folder for sockets is the same machine.
+	// A name below another folder for sockets is that of the same machine.
 	conn, err := b.dial("unix:/elsewhere/" + filepath.Base(filepath.Dir(socket)) + "/s")
 	if err != nil {
 		t.Fatal(err)
@@ -289,17 +285,14 @@ func TestPortOfAMachine(t *testing.T) {
 		t.Helper()
 		for _, url := range urls {
 			var conn net.Conn
-			err := errors.New("not tried")
-			for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			testkit.EventuallyNil(t, url, func() (err error) {
 				if conn, err = net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
 					if _, err = conn.Write([]byte("x")); err == nil {
 						_, err = io.ReadFull(conn, make([]byte, 1))
 					}
 				}
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+				return err
+			})
 			echo(t, conn, bytes.Repeat([]byte("0123456789abcdef"), 1<<16))
 		}
 	}

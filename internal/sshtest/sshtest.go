@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/seer-engine/seer/internal/testkit"
 )
@@ -154,14 +153,13 @@ func (s *Server) Run() {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 1000 {
-		if conn, err := net.Dial("tcp", s.Address()); err == nil {
-			_ = conn.Close()
-			return
+	testkit.EventuallyNil(t, "sshd", func() error {
+		conn, err := net.Dial("tcp", s.Address())
+		if err != nil {
+			return fmt.Errorf("%w; it said: %s", err, s.Log())
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("sshd does not listen: %s", s.Log())
+		return conn.Close()
+	})
 }
 
 // Address is where the server listens.

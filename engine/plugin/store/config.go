@@ -45,6 +45,10 @@ func readAdminPolicy(file string) (Policy, error) {
 	if err != nil || data == nil {
 		return DefaultPolicy(), err
 	}
+	return parseAdminPolicy(file, data)
+}
+
+func parseAdminPolicy(file string, data []byte) (Policy, error) {
 	d := &yamldoc.Document{File: file}
 	p := DefaultPolicy()
 	p.Signatures = SignaturesOff

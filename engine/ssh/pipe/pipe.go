@@ -214,6 +214,6 @@ func abort(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	_ = conn.SetDeadline(time.Unix(1, 0)) // whoever waits for it
+	_ = conn.SetDeadline(time.Unix(1, 0)) // which ends all waits for it
 	_ = conn.Close()
 }

@@ -69,7 +69,7 @@ func send(s *stream.Stream, stdin []byte) {
 	s.CloseSend()
 }
 
-// late is the error of a deadline, whoever has noticed it.
+// late is the error of a deadline, whether the host or the guest has noticed it.
 func late(host string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return sdk.Errorf(sdk.Unavailable, "%s did not answer in time", host)

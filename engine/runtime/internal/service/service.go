@@ -39,7 +39,7 @@ type Service struct {
 	retiring  []*Worker     // of earlier generations, whose calls end
 	draining  drainingCalls
 	dead      *Worker    // that has died and is being replaced
-	swap      sync.Mutex // held while a worker is told to leave and another takes its place
+	swap      sync.Mutex // held while one worker replaces another
 	swapping  bool       // nobody is to be asked meanwhile
 	tokens    tokenList
 	recording time.Time // until then the journal is kept whole

@@ -9,7 +9,7 @@ import (
 )
 
 // Failure is what the maker of an HTTP request to a host gets to see of err. Both sides keep the
-// deadline, and whoever notices first, the error is the same.
+// deadline, and the error is the same whichever side notices first.
 func Failure(ctx context.Context, host string, err error) error {
 	deadline, limited := ctx.Deadline()
 	late := limited && !time.Now().Before(deadline)
