@@ -3,18 +3,17 @@ package ssh
 import (
 	"bufio"
 	"os"
+	"os/user"
 	"path/filepath"
-	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/seer-engine/seer/internal/spelling"
+	"github.com/seer-engine/seer/internal/sshname"
 )
 
-// hostName is a host as ssh takes it: never an option, and nothing that a shell would read.
-var hostName = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}@)?[A-Za-z0-9_\[][A-Za-z0-9_.:\]-]{0,254}$`)
-
 func checkHost(host string) error {
-	if !hostName.MatchString(host) {
+	if !sshname.Valid(host) {
 		return &Error{Host: host, Kind: BadHost, Message: "a host is NAME or USER@NAME, with letters, digits and ._:- in it, and each begins with a letter or digit; " + quoteShort(host) + " does not"}
 	}
 	return nil
@@ -26,14 +25,14 @@ func quoteShort(text string) string {
 
 // suggest says what may have been meant by a host that nobody knows.
 func (c *Client) suggest(host string) string {
-	user, name, cut := strings.Cut(host, "@")
+	login, name, cut := strings.Cut(host, "@")
 	if !cut {
-		user, name = "", host
+		login, name = "", host
 	} else {
-		user += "@"
+		login += "@"
 	}
 	if near := spelling.Nearest(name, c.known()); near != "" {
-		return "ssh_config has " + user + near + ", which may have been meant"
+		return "ssh_config has " + login + near + ", which may have been meant"
 	}
 	return "write a Host with this name into ~/.ssh/config, or use its address"
 }
@@ -42,11 +41,11 @@ func (c *Client) suggest(host string) string {
 func (c *Client) known() []string {
 	file := c.o.ConfigFile
 	if file == "" {
-		home, err := os.UserHomeDir()
+		me, err := user.LookupId(strconv.Itoa(os.Getuid())) // as ssh does, which does not ask HOME
 		if err != nil {
 			return nil
 		}
-		file = filepath.Join(home, ".ssh", "config")
+		file = filepath.Join(me.HomeDir, ".ssh", "config")
 	}
 	return namesIn(file, filepath.Dir(file), 4)
 }

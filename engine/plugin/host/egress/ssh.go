@@ -4,13 +4,13 @@ import (
 	"context"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/internal/sshname"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -39,9 +39,6 @@ const (
 	maxArgv   = 64 << 10 // bytes of a command
 	maxStderr = 4 << 10  // bytes of standard error that a guest sees, the last ones
 )
-
-// sshHost is a host as ssh takes it: never an option, and nothing that a shell would read.
-var sshHost = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}@)?[A-Za-z0-9_\[][A-Za-z0-9_.:\]-]{0,254}$`)
 
 // OpenSSH is [sdk.HostSSHOpen]: it checks a command and begins it.
 func (s *Session) OpenSSH(in sdk.SSHOpen) (sdk.Opened, error) {
@@ -167,7 +164,7 @@ func (g *Gateway) AllowRoute(ctx context.Context, r sdk.SSHRoute) error {
 
 // allowSSH finds the permission for the use of a host.
 func (s *Session) allowSSH(host, use string) (line string, err error) {
-	if !sshHost.MatchString(host) {
+	if !sshname.Valid(host) {
 		return "", sdk.Errorf(sdk.Invalid, "%.100q is not a name of a host, as name or user@name", host)
 	}
 	s.checks.Lock()
