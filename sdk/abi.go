@@ -25,6 +25,8 @@ const (
 	ExportProviderSnapshot  = "provider_snapshot"  // SnapshotInput → SnapshotStep; only with FeatureSnapshot
 	ExportProviderAccount   = "provider_account"   // {} → Account; of an [Accounter]
 	ExportProviderRoute     = "provider_route"     // RouteInput → Route; of a [Router]
+	ExportProviderCheck     = "provider_check"     // CheckQuery → []Finding; of a [Checker]
+	ExportProviderClean     = "provider_clean"     // CleanInput → []Cleaned; of a [Cleaner]
 	ExportFetcherResolve    = "fetcher_resolve"    // ModelRef → ResolvedModel
 	ExportFetcherLocate     = "fetcher_locate"     // FileRef → Location
 	ExportExpose            = "expose"             // ExposeRequest → Surface
@@ -99,6 +101,8 @@ const (
 	HostGRPCOpen     = "grpc_open"     // GRPCOpen → Opened
 	HostSSHOpen      = "ssh_open"      // SSHOpen → Opened
 	HostSSHHosts     = "ssh_hosts"     // {} → names of the hosts on which this plugin has run something, sorted
+	HostKubeOpen     = "kube_open"     // KubeOpen → Opened
+	HostKubeContexts = "kube_contexts" // {} → KubeContexts
 )
 
 // HostFunction is a function of the host and the first version of Seer that has it.
@@ -111,6 +115,7 @@ func HostFunctions() []HostFunction {
 		{HostSettings, "0.1.0"}, {HostHTTPOpen, "0.1.0"}, {HostGRPCOpen, "0.1.0"},
 		{HostStreamSend, "0.1.0"}, {HostStreamCredit, "0.1.0"}, {HostStreamWait, "0.1.0"},
 		{HostSSHOpen, "0.1.0"}, {HostSSHHosts, "0.1.0"},
+		{HostKubeOpen, "0.1.0"}, {HostKubeContexts, "0.1.0"},
 	}
 }
 

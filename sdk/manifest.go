@@ -40,6 +40,7 @@ type Permissions struct {
 	HTTP []HTTPPermission `json:"http,omitempty" yaml:"http,omitempty"`
 	GRPC []GRPCPermission `json:"grpc,omitempty" yaml:"grpc,omitempty"`
 	SSH  []SSHPermission  `json:"ssh,omitempty" yaml:"ssh,omitempty"`
+	Kube []KubePermission `json:"kube,omitempty" yaml:"kube,omitempty"`
 
 	// Of expose modes: what a surface may contain beyond plain files, text and MCP
 	// servers that are Seer's own program.

@@ -80,7 +80,8 @@ const RouteURL = "route:"
 
 // Route is how a port of a machine is reached. One of the fields is set.
 type Route struct {
-	SSH *SSHRoute `json:"ssh,omitempty"`
+	SSH  *SSHRoute  `json:"ssh,omitempty"`
+	Kube *KubeRoute `json:"kube,omitempty"`
 }
 
 // SSHRoute leads through a host that the user reaches by SSH. It needs a permission of the
@@ -109,6 +110,8 @@ const (
 	FeatureGPUShare    Feature = "gpu_share"    // several machines share a GPU (Spec.GPUShare)
 	FeatureFree        Feature = "free"         // machines cost nothing: a price of 0 is known
 	FeatureRoutes      Feature = "routes"       // its endpoints may be reached by routes; see [Router]
+	FeatureCheck       Feature = "check"        // looks before a machine is asked for; see [Checker]
+	FeatureClean       Feature = "clean"        // removes what it keeps for later machines; see [Cleaner]
 )
 
 // ProviderInfo describes a backend.
@@ -187,6 +190,11 @@ type Offer struct {
 	Region      string  `json:"region,omitempty"`    // empty = any
 	CostPerHour float64 `json:"cost_per_hour"`       // USD, of the whole machine
 	Stock       Stock   `json:"stock,omitempty"`
+
+	// Where machines wait in a queue: how long one would wait now, in seconds, and what is
+	// known of the queue in words, such as "12 jobs wait before it". 0 = at once, or not known.
+	WaitSeconds float64 `json:"wait_seconds,omitempty"`
+	Queue       string  `json:"queue,omitempty"`
 }
 
 // Stock is how much of an offer is free.
