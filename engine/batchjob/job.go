@@ -264,7 +264,7 @@ func write(dir string, o sdk.Observation) error {
 func (n *node) provider(gpus gpuFinder, getenv func(string) string) sdk.Provider {
 	return local.New(local.Options{
 		Dir: filepath.Join(n.dir, "machines"), RuntimeDir: filepath.Join(n.dir, "r"), ArtifactsDir: filepath.Dir(n.program), GPUs: gpus,
-		Gate: []string{n.program, "gate"}, Watchdog: []string{n.program, "watchdog"},
+		NetProxy: []string{n.program, "netproxy"}, Watchdog: []string{n.program, "watchdog"},
 		Python: func(ctx context.Context) (isolation.Interpreter, error) { return sshhost.Python(ctx, getenv) },
 		PythonVersion: func(ctx context.Context, version string) (isolation.Interpreter, error) {
 			return sshhost.PythonVersion(ctx, getenv, version)

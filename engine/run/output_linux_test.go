@@ -55,7 +55,7 @@ func ended(t *testing.T, folder string, state runs.State, want string) {
 // TestAgentThatPrintsMuch: an agent prints 1 GB, in one line and in many, in bounded memory.
 func TestAgentThatPrintsMuch(t *testing.T) {
 	const most = 3 << 29 // bytes of memory: of a line, 64 MiB are kept, and copied several times
-	half := 512 // MiB
+	half := 512          // MiB
 	if testkit.Race {
 		half /= 8 // it is slow
 	}

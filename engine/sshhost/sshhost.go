@@ -116,7 +116,7 @@ type host struct {
 	sweep func() error
 }
 
-// open makes the provider in the user's folders. The running program is also the gate and the
+// open makes the provider in the user's folders. The running program is also the network proxy and the
 // watchdog of its machines, and what their loader starts.
 func open(getenv func(string) string, networked func(string) (bool, error), log io.Writer) (*host, error) {
 	where, err := choose(getenv, networked, usualDisk)
@@ -132,7 +132,7 @@ func open(getenv func(string) string, networked func(string) (bool, error), log 
 		return nil, err
 	}
 	provider, err := local.Open(store, local.Options{
-		ArtifactsDir: filepath.Dir(self), Gate: []string{self, "gate"}, Watchdog: []string{self, "watchdog"},
+		ArtifactsDir: filepath.Dir(self), NetProxy: []string{self, "netproxy"}, Watchdog: []string{self, "watchdog"},
 		Python: func(ctx context.Context) (isolation.Interpreter, error) { return anyPython(ctx, getenv) },
 		PythonVersion: func(ctx context.Context, version string) (isolation.Interpreter, error) {
 			return python(ctx, getenv, version)

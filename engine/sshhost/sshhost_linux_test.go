@@ -206,7 +206,7 @@ func TestPipeLeadsToMachinesOnly(t *testing.T) {
 }
 
 // Everything of a machine that can be lost is: the short name of its socket, as at a logout,
-// its gate and its watchdog. The next connection mends it.
+// its network proxy and its watchdog. The next connection mends it.
 func TestMachineIsMended(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -297,7 +297,7 @@ func TestPortOfAMachine(t *testing.T) {
 		}
 	}
 	try()
-	for _, part := range []string{"pipe\x00", "forward\x00" + f.Dir, "seer-runtime-"} { // the last is also gates and watchdogs
+	for _, part := range []string{"pipe\x00", "forward\x00" + f.Dir, "seer-runtime-"} { // the last is also network proxies and watchdogs
 		for _, pid := range sshtest.Processes(part) {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			if strings.HasPrefix(string(line), b.Home) || strings.HasSuffix(string(line), f.Dir+"\x00") {

@@ -34,8 +34,8 @@ func (p *provider) bootEnv(f folder, n *note, b boot) (map[string]string, error)
 	}
 	env["SEER_MACHINE"] = n.Key
 	delete(env, HostPortsVariable)
-	if n.Gate != nil {
-		data, err := json.Marshal(n.Gate.inside())
+	if n.NetProxy != nil {
+		data, err := json.Marshal(n.NetProxy.inside())
 		if err != nil {
 			return nil, err
 		}

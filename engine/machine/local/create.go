@@ -54,7 +54,7 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	}
 	step.Log = append(step.Log, log...)
 	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), EndUnix: spec.EndUnix, Spec: &spec,
-		Gate: way, System: tree}
+		NetProxy: way, System: tree}
 	warning := confine(handle, n)
 	more, err := p.start(ctx, handle, f, n, again)
 	if err != nil {

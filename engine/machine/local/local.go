@@ -55,7 +55,7 @@ type Options struct {
 	Login     func(ref string) bool                               // whether an image may be fetched with the user's login; nil = every one
 	Places    []string                                            // where runsc is looked for first
 
-	Gate []string // program of gates; default: the runtime's binary in ArtifactsDir, with "gate"
+	NetProxy []string // program of network proxies; default: the runtime's binary in ArtifactsDir, with "netproxy"
 	// Watchdog is the program that ends machines whose time is over; p.Dir follows. The
 	// default is the runtime's binary in ArtifactsDir, with "watchdog".
 	Watchdog []string
