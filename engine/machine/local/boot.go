@@ -49,6 +49,9 @@ func (p *provider) bootEnv(f folder, n *note, b boot) (map[string]string, error)
 		return nil, sdk.Errorf(sdk.Invalid, "SEER_BOOT is not a JSON object: %v", err)
 	}
 	boot["machine"] = n.Key
+	if n.EndUnix > 0 {
+		boot["end_unix"] = n.EndUnix // by the clock of this computer
+	}
 	if len(b.trusted) > 0 {
 		boot["trusted"] = b.trusted
 	}

@@ -260,8 +260,11 @@ func (p *provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 			continue
 		}
 		listed := sdk.Listed{Handle: handle, Key: n.Key, Owner: n.Owner, State: p.observe(ctx, handle).State}
-		if listed.EndUnix = n.EndUnix; n.Spec != nil {
+		switch {
+		case n.Spec != nil:
 			listed.EndUnix = n.Spec.EndUnix
+		case n.EndUnix > 0:
+			listed.EndUnix = n.EndUnix - p.ahead()
 		}
 		out = append(out, listed)
 	}
