@@ -137,7 +137,7 @@ if [ -n "${SLURM_DBD:-}" ]; then
   login "scancel $past"
   await '! login "squeue -h -t all -o %i" | grep -qx '"$past"
   login "sacct -n -X -P -j $past -o JobID,State,Account" | grep -qx "$past|CANCELLED by [0-9]*|gpulab"
-  ended past 'stopped.*was cancelled'
+  ended past 'stopped.*was.cancelled'
 fi
 "$SEER" up plain.yaml --name cancelled --yes -q >/dev/null
 login "scancel $(job)"

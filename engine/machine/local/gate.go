@@ -29,9 +29,12 @@ func (g *gateNote) connected() bool { return g != nil && g.Tool != "" }
 
 // gatePort is a port inside and the one of this computer that leads to it.
 type gatePort struct {
-	Port    int  `json:"port"`
-	Outside int  `json:"outside"`
-	Any     bool `json:"any,omitempty"` // another one outside will do
+	Port    int `json:"port"`
+	Outside int `json:"outside"`
+	// Former are the ports that it had in place of Outside; somebody else took them while the
+	// gate was dead. Routes to the machine may still name them.
+	Former []int `json:"former,omitempty"`
+	Any    bool  `json:"any,omitempty"` // another one outside will do
 }
 
 // The networks that only this provider tells apart.
