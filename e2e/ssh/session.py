@@ -2,7 +2,7 @@
 
 usage: session.py shell NAME | session.py notebook NAME
 """
-import glob, json, os, pty, subprocess, sys, threading
+import glob, json, os, pty, signal, subprocess, sys, threading
 
 SEER = os.environ["SEER"]
 
@@ -20,7 +20,13 @@ def shell(name: str) -> None:
             seen += os.read(fd, 4096)
         seen = seen[seen.index(text) + len(text):]
 
-    os.write(fd, b"test -t 0 && echo ter''minal; sleep 600\n")
+    def stuck(*_: object) -> None:
+        raise SystemExit(f"the terminal says nothing more after {seen!r}")
+
+    signal.signal(signal.SIGALRM, stuck)
+    signal.alarm(60)
+    # The text comes from the process that Ctrl-C is for, which is in the foreground by then.
+    os.write(fd, b"sh -c 'test -t 0 && echo ter\"\"minal && exec sleep 600'\n")
     until(b"terminal\r\n")
     os.write(fd, b"\x03")
     os.write(fd, b"echo after=$?\n")
