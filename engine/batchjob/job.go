@@ -19,6 +19,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/engine/sshhost"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -120,6 +121,9 @@ func (j *job) run(ctx context.Context, getenv func(string) string) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := beginTime(spec, time.Now()); err != nil {
+		return err
+	}
 	n, err := openNode(ctx, getenv)
 	if err != nil {
 		return err
@@ -158,6 +162,16 @@ func readSpec(path string) (*sdk.MachineSpec, error) {
 	spec.Offer, spec.Regions, spec.Options = "", nil, nil
 	spec.AnyPort = spec.Ports // they are carried from wherever they are
 	return &spec, nil
+}
+
+// beginTime counts the machine's time from the start of the job where it has no end yet: the time in
+// the queue is no part of it.
+func beginTime(spec *sdk.MachineSpec, now time.Time) error {
+	if spec.EndUnix != 0 || spec.TimeoutSeconds <= 0 {
+		return nil
+	}
+	spec.EndUnix = now.Unix() + spec.TimeoutSeconds
+	return loader.SetEnd(spec.Env, spec.EndUnix)
 }
 
 // isolate chooses the best isolation that works here, and never none by itself.

@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"engine/netproxy":             {},
 	"engine/ssh":                  {"sdk", "engine/ssh/pipe", "engine/state", "internal/spelling", "internal/sshname"},
 	"engine/ssh/pipe":             {},
-	"engine/batchjob":             {"sdk", "sdk/gpu", "engine/isolation", "engine/machine/local", "engine/ssh/pipe", "engine/sshhost", "engine/state"},
+	"engine/batchjob":             {"sdk", "sdk/gpu", "engine/isolation", "engine/machine/local", "engine/runtime/loader", "engine/ssh/pipe", "engine/sshhost", "engine/state"},
 	"engine/sshhost":              {"sdk", "engine/isolation", "engine/machine/local", "engine/ssh/pipe", "engine/state"},
 	"engine/state":                {},
 	"engine/remedy":               {},
@@ -186,7 +186,7 @@ var allowed = map[string][]string{
 
 	// No family of commands imports another one.
 	"cmd/seer":                        {"cmd/seer/internal/...", "engine/agent/inside", "engine/protocol", "engine/runs/inspectlog", "engine/runs/report"},
-	"cmd/seer/internal/...":           {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine/...", "internal/httpretry", "sdk/..."},
+	"cmd/seer/internal/...":           {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine/...", "internal/httpretry", "internal/text", "sdk/..."},
 	"cmd/seer/internal/cli":           {"cmd/seer/internal/term", "engine/...", "sdk"},
 	"cmd/seer/internal/term":          {"engine", "engine/event", "engine/event/eventtext", "engine/experiment", "engine/sanitize"},
 	"cmd/seer/internal/term/termtest": {},
