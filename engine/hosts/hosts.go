@@ -5,6 +5,7 @@ package hosts
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -41,6 +42,10 @@ func Open(in *state.Store, artifacts string, interactive bool) *Hosts {
 	k := kube.Options{Dir: filepath.Join(in.RuntimeDir(), "kube"), Artifacts: artifacts}
 	return &Hosts{client: ssh.New(o), clusters: kube.New(k), store: in, o: o, kube: k}
 }
+
+// Close ends the process that passes requests on to clusters. What is carried stays, and so do
+// the connections of OpenSSH.
+func (h *Hosts) Close() error { return errors.Join(h.client.Close(), h.clusters.Close()) }
 
 // Kube reaches clusters.
 func (h *Hosts) Kube() Kube { return Kube{h.clusters} }

@@ -41,8 +41,10 @@ type Client struct {
 	programs bring.Programs
 	pipes    pipe.Pool
 
-	mu    sync.Mutex
-	pods  map[string]*bring.Place // by container
+	mu   sync.Mutex
+	pods map[string]*bring.Place // by container
+
+	turn  sync.Mutex // for proxy, also while it starts
 	proxy *proxy
 }
 
@@ -58,10 +60,10 @@ func New(o Options) *Client {
 // The client may be used again.
 func (c *Client) Close() error {
 	c.pipes.Close()
-	c.mu.Lock()
+	c.turn.Lock()
 	p := c.proxy
 	c.proxy = nil
-	c.mu.Unlock()
+	c.turn.Unlock()
 	if p != nil {
 		p.end()
 	}

@@ -117,8 +117,8 @@ func (p *proxy) because() string {
 
 // running is the process that passes requests on.
 func (c *Client) running(ctx context.Context) (*proxy, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.turn.Lock()
+	defer c.turn.Unlock()
 	if p := c.proxy; p != nil {
 		select {
 		case <-p.done:
@@ -136,11 +136,11 @@ func (c *Client) running(ctx context.Context) (*proxy, error) {
 
 // drop ends a process that has not answered.
 func (c *Client) drop(p *proxy) {
-	c.mu.Lock()
+	c.turn.Lock()
 	if c.proxy == p {
 		c.proxy = nil
 	}
-	c.mu.Unlock()
+	c.turn.Unlock()
 	p.end()
 }
 

@@ -98,6 +98,23 @@ func TestExecIsRefused(t *testing.T) {
 	}
 }
 
+// A cluster that accepts connections and says nothing.
+func TestExecIsNotAnswered(t *testing.T) {
+	s := newPod(t)
+	end := make(chan struct{})
+	defer close(end)
+	s.Handle = func(http.ResponseWriter, *http.Request) bool {
+		<-end
+		return true
+	}
+	c, err := cluster.Config{Patience: 50 * time.Millisecond}.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Exec(t.Context(), sdk.KubeExec{Namespace: "lab", Pod: "seer-one", Container: "seer", Argv: []string{"true"}}, cluster.Streams{}, func(string) {})
+	testkit.WantCode(t, err, sdk.Unavailable, "does not answer in time")
+}
+
 // hostile answers the upgrade, and then as a test says.
 func hostile(s *kubetest.Server, do func(ctx context.Context, conn *websocket.Conn)) {
 	s.Handle = func(w http.ResponseWriter, r *http.Request) bool {
