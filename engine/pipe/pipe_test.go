@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -187,5 +188,42 @@ func TestFramesAreOneWrite(t *testing.T) {
 			t.Errorf("%s end: %q", name, w.all)
 		}
 		w.mu.Unlock()
+	}
+}
+
+// A pipe to named targets leads nowhere else.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	l, other := testkit.Serve(testkit.Loopback(t), testkit.Say("hello")), testkit.Serve(testkit.Loopback(t), testkit.Say("secret"))
+	in, toFar := io.Pipe()
+	fromFar, out := io.Pipe()
+	var log testkit.Buffer
+	ended := make(chan int, 1)
+	target := fmt.Sprint("tcp:", testkit.Port(l))
+	go func() { ended <- pipe.TargetsMain([]string{target}, in, out, &log) }()
+	s, err := pipe.Begin(pipe.Stdio(fromFar, toFar))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := s.Open(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, to := range []string{fmt.Sprint("tcp:", testkit.Port(other)), "unix:/run/x"} {
+		_, err := s.Open(t.Context(), to)
+		var refused *pipe.Refused
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "it is not one of "+target) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	_ = s.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit status %d, %s", code, log.String())
+	}
+	if code := pipe.TargetsMain([]string{"tcp:0"}, in, out, &log); code != 2 || !strings.Contains(log.String(), "neither unix:/path nor tcp:PORT") {
+		t.Errorf("exit status %d, %s", code, log.String())
 	}
 }
