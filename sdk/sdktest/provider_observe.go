@@ -75,12 +75,24 @@ func (l *lab) leads(ctx context.Context, t *trial, handle string, port int) {
 	}
 }
 
+var portTarget = regexp.MustCompile(`^tcp:[1-9][0-9]{0,4}$`)
+
 var routeTarget = regexp.MustCompile(`^(unix:/[^\x00-\x1f\x7f]{1,200}|tcp:[1-9][0-9]{0,4})$`)
+
+var podNames = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 func badRoute(r sdk.Route) string {
 	switch {
-	case r.SSH == nil:
-		return "says nothing; set SSH"
+	case (r.SSH == nil) == (r.Kube == nil):
+		return "has to be one of SSH and Kube; set one of them"
+	case r.Kube != nil && r.Kube.Context == "":
+		return "names no context; the current one may change"
+	case r.Kube != nil && (!podNames.MatchString(r.Kube.Namespace) || !podNames.MatchString(r.Kube.Pod) || !podNames.MatchString(r.Kube.Container)):
+		return fmt.Sprintf("leads to %q, %q, %q, which are not names of a namespace, a pod and a container", r.Kube.Namespace, r.Kube.Pod, r.Kube.Container)
+	case r.Kube != nil && !portTarget.MatchString(r.Kube.Target):
+		return fmt.Sprintf("has the target %q, which is not tcp:PORT", r.Kube.Target)
+	case r.Kube != nil:
+		return ""
 	case r.SSH.Host == "":
 		return "names no host"
 	case !routeTarget.MatchString(r.SSH.Target):
