@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
@@ -149,7 +150,7 @@ func manifestPath(wasm string) string { return strings.TrimSuffix(wasm, ".wasm")
 func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 	stem := strings.TrimSuffix(filepath.Base(path), ".wasm")
 	p := Plugin{Manifest: sdk.Manifest{ID: stem}, File: path}
-	code, err := readRegular(path, maxModule)
+	code, err := plainfile.ReadNamed(path, maxModule)
 	if err != nil {
 		return p, fault(FaultCorrupt, p, "cannot be read: %w", err)
 	}
@@ -183,7 +184,7 @@ func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 // enough, two must agree.
 func readManifest(p Plugin, module wasmfile.Module, limits Limits) (sdk.Manifest, error) {
 	file := manifestPath(p.File)
-	text, err := readRegular(file, maxManifest)
+	text, err := plainfile.ReadNamed(file, maxManifest)
 	embedded, has := module.Custom(sdk.ManifestSection)
 	switch {
 	case err == nil:
