@@ -128,8 +128,8 @@ func (l *lab) observeIn(ctx context.Context, t *trial, s storm, handle string) {
 }
 
 // look observes a machine. That nobody can be asked is an error, too.
-func (l *lab) look(ctx context.Context, handle string) error {
-	all, err := l.open().Observe(ctx, []string{handle})
+func look(ctx context.Context, p guarded, handle string) error {
+	all, err := p.Observe(ctx, []string{handle})
 	if err == nil && away(all) {
 		return sdk.Errorf(sdk.Unavailable, "%s", all[0].Message)
 	}
@@ -223,7 +223,7 @@ func (l *lab) cancelReturns(ctx context.Context, t *trial) {
 	for name, f := range map[string]func(context.Context) error{
 		"Offers":    func(ctx context.Context) error { _, err := l.open().Offers(ctx, l.kit.Query); return err },
 		"Create":    func(ctx context.Context) error { _, err := l.open().Create(ctx, spec, nil); return err },
-		"Observe":   func(ctx context.Context) error { return l.look(ctx, victim) },
+		"Observe":   func(ctx context.Context) error { return look(ctx, l.open(), victim) },
 		"List":      func(ctx context.Context) error { _, err := l.open().List(ctx, owner); return err },
 		"Terminate": func(ctx context.Context) error { return l.open().Terminate(ctx, victim) },
 	} {

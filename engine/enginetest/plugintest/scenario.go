@@ -85,7 +85,7 @@ type Step struct {
 
 // calls are what a step can call, without the kind that the exports begin with.
 func calls() []string {
-	return []string{"describe", "offers", "create", "observe", "list", "terminate", "route"}
+	return []string{"describe", "offers", "create", "observe", "list", "terminate", "route", "check", "clean"}
 }
 
 const maxTimes = 100

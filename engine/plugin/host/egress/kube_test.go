@@ -173,13 +173,17 @@ func TestRememberedClusters(t *testing.T) {
 		status       int
 		want         bool
 	}{
-		{"GET", "/pods", 200, false}, {"DELETE", "/pods/a", 200, false}, {"POST", "/pods", 403, false}, {"POST", "/pods", 404, false},
+		{"TRY", "/pods", 201, false}, {"GET", "/pods", 200, false}, {"DELETE", "/pods/a", 200, false}, {"POST", "/pods", 403, false}, {"POST", "/pods", 404, false},
 		{"POST", "/pods", 409, true}, {"PATCH", "/pods/a", 200, true}, {"POST", "/pods", 503, false},
 	} {
 		c := &cluster{do: func(context.Context, string, sdk.KubeRequest, []byte) (*http.Response, error) {
 			return said(tc.status, "{}"), nil
 		}}
-		a, err := kubeWorld(c, nil).guest(t).kubeRequest("lab", tc.method, "/api/v1/namespaces/team-a"+tc.path)
+		r := sdk.KubeRequest{Method: tc.method, Path: "/api/v1/namespaces/team-a" + tc.path}
+		if tc.method == "TRY" {
+			r.Method, r.Query = "POST", map[string][]string{"dryRun": {"All"}}
+		}
+		a, err := kubeWorld(c, nil).guest(t).kube(sdk.KubeOpen{Context: "lab", Request: &r}, "")
 		if err != nil || a.status != tc.status || len(c.used) == 1 != tc.want {
 			t.Errorf("%s %d: %v, remembered %v", tc.method, tc.status, err, c.used)
 		}

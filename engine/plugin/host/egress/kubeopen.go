@@ -219,9 +219,9 @@ func (c *clusterCall) exec() error {
 
 // remember notes where something is that the plugin has made. A conflict says that it is there.
 func (c *clusterCall) remember(status int) error {
-	contexts := c.s.g.o.KubeContexts
-	made := c.need.use == sdk.KubeWrite && c.in.Request.Method != http.MethodDelete && (status < 400 || status == http.StatusConflict)
-	if contexts == nil || !made {
+	contexts, r := c.s.g.o.KubeContexts, c.in.Request
+	makes := c.need.use == sdk.KubeWrite && r.Method != http.MethodDelete && len(r.Query["dryRun"]) == 0
+	if contexts == nil || !makes || status >= 400 && status != http.StatusConflict {
 		return nil
 	}
 	if err := contexts.Used(c.s.g.id, sdk.KubeContext{Name: c.in.Context, Namespace: c.need.namespace}); err != nil {
