@@ -146,7 +146,8 @@ func (s *start) choice(c plan.Choice, r machine.Record) (machine.Choice, error) 
 		longest = LocalPoll
 	}
 	return machine.Choice{
-		LongestPoll: longest, MaxWait: s.MaxWait,
+		LongestPoll: longest, MaxWait: s.MaxWait, Patience: s.Patience,
+		Wait: time.Duration(c.WaitSeconds * float64(time.Second)), Queue: c.Queue, Queues: c.Queues,
 		Provider: c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
 		Poll: time.Duration(c.PollSeconds * float64(time.Second)), OptionalPorts: optional,
 		Prepare: s.bootEnv(c, r, search),

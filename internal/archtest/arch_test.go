@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"engine/pipe":                 {"sdk"},
 	"engine/forward":              {"sdk", "engine/pipe", "engine/ssh", "engine/state"},
 	"engine/ssh":                  {"sdk", "engine/pipe", "engine/state", "internal/spelling", "internal/sshname"},
-	"engine/batchjob":             {"sdk", "sdk/gpu", "engine/isolation", "engine/machine/local", "engine/pipe", "engine/sshhost", "engine/state"},
+	"engine/batchjob":             {"sdk", "sdk/gpu", "engine/isolation", "engine/machine/local", "engine/pipe", "engine/runtime/loader", "engine/sshhost", "engine/state"},
 	"engine/sshhost":              {"sdk", "engine/isolation", "engine/machine/local", "engine/pipe", "engine/state"},
 	"engine/state":                {},
 	"engine/remedy":               {},

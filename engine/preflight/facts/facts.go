@@ -247,7 +247,7 @@ func (c *Collector) offers(ctx context.Context, exp *experiment.Experiment, f *p
 	}
 	s := exp.Sandbox
 	answers := offers.Ask(ctx, c.Offers, ask, func(provider string) []sdk.OfferQuery {
-		q := sdk.OfferQuery{GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions, Options: s.Options(provider)}
+		q := sdk.OfferQuery{GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions, TimeoutSeconds: int64(s.Timeout.Seconds()), Options: s.Options(provider)}
 		return offers.Queries(q, s.GPU)
 	})
 	f.Offers, f.OfferErrors = map[string][]sdk.Offer{}, map[string]error{}

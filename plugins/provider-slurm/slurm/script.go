@@ -27,6 +27,8 @@ var (
 	endScript string
 	//go:embed scripts/offers.sh
 	offersScript string
+	//go:embed scripts/queue.sh
+	queueScript string
 	//go:embed scripts/connect.sh
 	connectScript string
 )

@@ -43,7 +43,7 @@ func (p *Provider) Describe(context.Context) (sdk.ProviderInfo, error) {
 	return sdk.ProviderInfo{
 		Name:     Name,
 		Title:    "a Slurm cluster of yours",
-		Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes},
+		Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureQueue},
 		Isolations: []sdk.Isolation{
 			{Name: "auto", Usable: true}, {Name: "bubblewrap", Usable: true}, {Name: "gvisor", Usable: true}, {Name: "none", Usable: true},
 		},
