@@ -190,7 +190,7 @@ var allowed = map[string][]string{
 
 	// No family of commands imports another one.
 	"cmd/seer":                        {"cmd/seer/internal/...", "engine/agent/inside", "engine/protocol", "engine/runs/inspectlog", "engine/runs/report"},
-	"cmd/seer/internal/...":           {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine/...", "internal/httpretry", "sdk/..."},
+	"cmd/seer/internal/...":           {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine/...", "internal/httpretry", "internal/text", "sdk/..."},
 	"cmd/seer/internal/cli":           {"cmd/seer/internal/term", "engine/...", "sdk"},
 	"cmd/seer/internal/term":          {"engine", "engine/event", "engine/event/eventtext", "engine/experiment", "engine/sanitize"},
 	"cmd/seer/internal/term/termtest": {},

@@ -174,9 +174,12 @@ func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 		p.Access = access.Set{} // a list in JSON
 	}
 	p.Hash = p.Access.Hash()
-	p.Accounts = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderAccount)
-	p.Routes = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderRoute)
-	p.Snapshots = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderSnapshot)
+	isProvider := implements(p.Manifest, sdk.KindProvider)
+	p.Accounts = isProvider && module.HasExport(sdk.ExportProviderAccount)
+	p.Routes = isProvider && module.HasExport(sdk.ExportProviderRoute)
+	p.Snapshots = isProvider && module.HasExport(sdk.ExportProviderSnapshot)
+	p.Checks = isProvider && module.HasExport(sdk.ExportProviderCheck)
+	p.Cleans = isProvider && module.HasExport(sdk.ExportProviderClean)
 	return p, nil
 }
 
