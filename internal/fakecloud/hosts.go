@@ -96,6 +96,10 @@ func (h *hosts) answer(host, method string, raw []byte) (any, error) {
 			delete(h.machines, host+"/"+in.Handle)
 			return struct{}{}, nil
 		})
+	case "check":
+		return []sdk.Finding{{Name: "Python", State: sdk.FindingOK, Detail: "3.12"}}, nil
+	case "clean":
+		return []sdk.Cleaned{}, nil // nothing is kept there
 	default:
 		return nil, sdk.Errorf(sdk.Unsupported, "there is no method %s", method)
 	}
