@@ -1,5 +1,5 @@
 // Command seer-runtime is the program inside a sandbox. It is started by the
-// loader, never by hand. As `seer-runtime gate` it is the gate outside of one, as
+// loader, never by hand. As `seer-runtime netproxy` it is the network proxy outside of one, as
 // `seer-runtime search` it looks for names in one, and as `seer-runtime watchdog DIR` it
 // ends the machines of a user whose time is over. On a host that is reached by SSH,
 // `seer-runtime provider METHOD` is the provider of its machines and `seer-runtime pipe` the
@@ -14,17 +14,17 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/seer-engine/seer/engine/batchjob"
+	"github.com/seer-engine/seer/engine/forward"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
-	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/engine/sshhost"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "gate" {
+	if len(os.Args) == 2 && os.Args[1] == "netproxy" {
 		os.Exit(netproxy.Main(os.Stdin, os.Stderr))
 	}
 	if len(os.Args) == 2 && os.Args[1] == "search" {
@@ -43,7 +43,7 @@ func main() {
 		os.Exit(sshhost.PipeMain(os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "forward" {
-		os.Exit(ssh.ForwardMain(os.Args[2], os.Stdout, os.Stderr))
+		os.Exit(forward.Main(os.Args[2], os.Stdout, os.Stderr))
 	}
 	os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()}))
 }
