@@ -198,8 +198,9 @@ func TestClusterNeeds(t *testing.T) {
 		"GET /api/v1/namespaces":               {"", sdk.KubeCluster},
 		"GET /api/v1/namespaces/agents":        {"", sdk.KubeCluster},
 		"GET /api/v1/namespaces/agents/status": {"", sdk.KubeCluster},
-		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews":         {"", sdk.KubeCluster},
-		"POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews":          {"", sdk.KubeCluster},
+		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews": {"", sdk.KubeCluster},
+		"POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews":  {"", sdk.KubeCluster},
+		"GET /api/v1/pods":                                                    {"*", sdk.KubeRead},
 		"GET /api/v1/namespaces/agents/pods":                                  {"agents", sdk.KubeRead},
 		"GET /api/v1/namespaces/agents/pods/exec":                             {"agents", sdk.KubeRead}, // a pod of that name
 		"GET /api/v1/namespaces/agents/pods/seer-1/log":                       {"agents", sdk.KubeRead},
@@ -247,7 +248,9 @@ func TestClusterRefuses(t *testing.T) {
 		// Other namespaces, and all of them.
 		"GET /api/v1/namespaces/kube-system/pods":                 "does not allow read in the namespace kube-system",
 		"DELETE /api/v1/namespaces/other/pods/a":                  "does not allow write in the namespace other",
-		"GET /api/v1/pods":                                        "name a namespace",
+		"GET /api/v1/pods":                                        "does not allow read in all namespaces",
+		"GET /api/v1/pods/a":                                      "name a namespace",
+		"GET /api/v1/services":                                    "name a namespace",
 		"GET /api/v1/configmaps":                                  "name a namespace",
 		"GET /apis/acme.example/v1/things":                        "name a namespace",
 		"GET /api/v1/watch/pods":                                  "may not open streams",

@@ -325,7 +325,9 @@ func (p *policy) searchKube(m sdk.Manifest, contextName string, need kubeNeed) s
 		}
 		namespace := ""
 		if need.use != sdk.KubeCluster {
-			i := slices.IndexFunc(r.Namespaces, func(pattern string) bool { return p.isNamed(pattern, need.namespace) })
+			i := slices.IndexFunc(r.Namespaces, func(pattern string) bool {
+				return pattern == everyNamespace || need.namespace != everyNamespace && p.isNamed(pattern, need.namespace)
+			})
 			if i < 0 {
 				continue
 			}

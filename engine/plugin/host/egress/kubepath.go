@@ -17,8 +17,14 @@ func (n kubeNeed) String() string {
 	if n.namespace == "" {
 		return n.use
 	}
+	if n.namespace == everyNamespace {
+		return n.use + " in all namespaces"
+	}
 	return n.use + " in the namespace " + n.namespace
 }
+
+// everyNamespace as that of a need is all of them: only a permission for * grants it.
+const everyNamespace = "*"
 
 const maxKubePath = 1024
 
@@ -82,6 +88,8 @@ func kubePathNeed(method, path string) (kubeNeed, error) {
 		return cluster, err
 	}
 	switch {
+	case method == http.MethodGet && o == kubeObject{resource: "pods"}: // how much of the nodes is free
+		return kubeNeed{everyNamespace, sdk.KubeRead}, nil
 	case o.namespace == "":
 		return cluster, o.outside(method)
 	case method == http.MethodGet:
