@@ -17,9 +17,11 @@ type Finding = doctor.Finding
 // RunDirs makes the private folders that runs need while they last.
 type RunDirs = state.RunDirs
 
-// Doctor looks at everything this computer needs for sandboxes and agents. It
-// changes nothing; [Engine.Fix] does.
-func (e *Engine) Doctor(ctx context.Context) []Finding { return e.doctor.Check(ctx) }
+// Doctor looks at everything that this computer needs for sandboxes and agents, or else at what
+// machines of the providers in question need. It changes nothing; [Engine.Fix] does.
+func (e *Engine) Doctor(ctx context.Context, of ...doctor.Query) []Finding {
+	return e.doctor.Check(ctx, of...)
+}
 
 // Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap and programs for
 // networks with the system's packages, gVisor and code-server into its own folder of tools.

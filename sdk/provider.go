@@ -112,6 +112,7 @@ const (
 	FeatureRoutes      Feature = "routes"       // its endpoints may be reached by routes; see [Router]
 	FeatureNoNetwork   Feature = "no_network"   // without Isolations: cuts a machine off the network (Spec.Network: none)
 	FeatureCheck       Feature = "check"        // looks before a machine is asked for; see [Checker]
+	FeatureQueue       Feature = "queue"        // a machine waits as Pending for what it needs, and its TimeoutSeconds count from the end of the wait
 	FeatureClean       Feature = "clean"        // removes what it keeps for later machines; see [Cleaner]
 )
 
@@ -172,13 +173,14 @@ type Isolation struct {
 
 // OfferQuery narrows [Provider.Offers]. Zero fields, but GPU, do not narrow.
 type OfferQuery struct {
-	GPU      string          `json:"gpu,omitempty"`       // as the user wrote it, or * for every GPU; empty = machines without one; see package sdk/gpu
-	GPUCount int             `json:"gpu_count,omitempty"` //
-	CPU      float64         `json:"cpu,omitempty"`       // cores
-	MemoryGB float64         `json:"memory_gb,omitempty"` // GiB of RAM
-	DiskGB   int             `json:"disk_gb,omitempty"`   // only for the price, where disks are billed
-	Regions  []string        `json:"regions,omitempty"`   // any of them
-	Options  json.RawMessage `json:"options,omitempty"`   // as in [MachineSpec]
+	GPU            string          `json:"gpu,omitempty"`             // as the user wrote it, or * for every GPU; empty = machines without one; see package sdk/gpu
+	GPUCount       int             `json:"gpu_count,omitempty"`       //
+	CPU            float64         `json:"cpu,omitempty"`             // cores
+	MemoryGB       float64         `json:"memory_gb,omitempty"`       // GiB of RAM
+	DiskGB         int             `json:"disk_gb,omitempty"`         // only for the price, where disks are billed
+	Regions        []string        `json:"regions,omitempty"`         // any of them
+	TimeoutSeconds int64           `json:"timeout_seconds,omitempty"` // as in [MachineSpec], for estimates of queues
+	Options        json.RawMessage `json:"options,omitempty"`         // as in [MachineSpec]
 }
 
 // Offer is something that can be rented now.
@@ -241,7 +243,7 @@ type MachineSpec struct {
 	Mounts         []Mount           `json:"mounts,omitempty"`   // only with FeatureHostMounts
 	Folders        []string          `json:"folders,omitempty"`  // only with FeatureFree: absolute, to be there and writable, as files will be put there
 	TimeoutSeconds int64             `json:"timeout_seconds"`    // hard end of the machine's life, from its start
-	EndUnix        int64             `json:"end_unix,omitempty"` // the same as a time; List must give it back
+	EndUnix        int64             `json:"end_unix,omitempty"` // the same as a time, 0 with FeatureQueue; List must give it back
 	Options        json.RawMessage   `json:"options,omitempty"`  // the user's provider_options, a JSON object
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/engine/sshhost"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -164,16 +165,25 @@ func readSpec(path string) (*sdk.MachineSpec, error) {
 	return &spec, nil
 }
 
-// begin sets the end of a machine whose time begins with the job: it has waited in a queue.
+// begin counts the machine's time from the start of the job, where it has no end yet: the time in the
+// queue is no part of it. It writes the end down for those who wait for it.
 func begin(dir string, spec *sdk.MachineSpec, now time.Time) error {
-	if spec.EndUnix != 0 || spec.TimeoutSeconds == 0 {
-		return nil
+	had := spec.EndUnix
+	if err := beginTime(spec, now); err != nil || spec.EndUnix == had {
+		return err
 	}
-	spec.EndUnix = now.Add(time.Duration(spec.TimeoutSeconds) * time.Second).Unix()
 	if err := state.WriteFile(filepath.Join(dir, EndName), fmt.Appendln(nil, spec.EndUnix), 0o600); err != nil {
 		return fmt.Errorf("write down when the machine ends: %w", err)
 	}
 	return nil
+}
+
+func beginTime(spec *sdk.MachineSpec, now time.Time) error {
+	if spec.EndUnix != 0 || spec.TimeoutSeconds <= 0 {
+		return nil
+	}
+	spec.EndUnix = now.Unix() + spec.TimeoutSeconds
+	return loader.SetEnd(spec.Env, spec.EndUnix)
 }
 
 // isolate chooses the best isolation that works here, and never none by itself.

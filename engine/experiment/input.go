@@ -46,6 +46,7 @@ type inputSandbox struct {
 	Env             map[string]string         `koanf:"env"`
 	Timeout         time.Duration             `koanf:"timeout"`
 	IdleTimeout     time.Duration             `koanf:"idle_timeout"`
+	MaxWait         time.Duration             `koanf:"max_wait"`
 	LocalFiles      []inputPair               `koanf:"local_files"`
 	LocalDirs       []inputPair               `koanf:"local_dirs"`
 	Ports           []int                     `koanf:"ports"`
@@ -213,7 +214,7 @@ func (in inputSandbox) sandbox() Sandbox {
 		Providers: in.Provider, GPU: in.GPU, GPUCount: in.GPUCount, CPU: in.CPU, MemoryGB: in.Memory, DiskGB: wholeGB(in.Disk),
 		Regions: in.Region, MaxPrice: in.MaxPrice, Budget: in.Budget, ProviderOptions: in.ProviderOptions, ExecutionMode: in.ExecutionMode,
 		PythonPackages: in.PythonPackages, SystemPackages: in.SystemPackages, PythonVersion: in.PythonVersion,
-		Image: (*Image)(in.Image), Secrets: in.Secrets, Env: in.Env, Timeout: in.Timeout, IdleTimeout: in.IdleTimeout,
+		Image: (*Image)(in.Image), Secrets: in.Secrets, Env: in.Env, Timeout: in.Timeout, IdleTimeout: in.IdleTimeout, MaxWait: in.MaxWait,
 		Ports: in.Ports, HostPorts: in.HostPorts, JupyterPort: in.JupyterPort, Debug: in.Debug, DebugPort: in.DebugPort, Isolation: in.Isolation, Nested: in.Nested,
 	}
 	s.Network, s.NetworkHosts = networkOf(in.Network)

@@ -60,6 +60,7 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 			Env:         map[string]string{"LOG_LEVEL": "debug", "WORKERS": "4", "FAST": "true", "DAY": "2026-01-01"},
 			Timeout:     2 * time.Hour,
 			IdleTimeout: 15 * time.Minute,
+			MaxWait:     20 * time.Minute,
 			LocalFiles:  []experiment.Pair{{Local: in("a.txt"), Remote: "/workspace/a.txt"}},
 			LocalDirs:   []experiment.Pair{{Local: in("data"), Remote: "/workspace/data"}},
 			Ports:       []int{8000},
@@ -183,7 +184,7 @@ func TestCancelled(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	exp := load(t, "testdata/full.yaml", "sandbox.timeout=3h")
-	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 21, "sandbox.models.1.name": 22, "sandbox.models.0.name": 21, "serve.0.file": 44, "serve.0.nothing": 44,
+	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 21, "sandbox.models.1.name": 22, "sandbox.models.0.name": 21, "serve.0.file": 45, "serve.0.nothing": 45,
 		"sandbox.volumes.1.path": 13, "sandbox.provider_options.modal.app": 17} {
 		if p := exp.Position(path); p.Line != line || p.File != "testdata/full.yaml" {
 			t.Errorf("%s: %+v, want line %d", path, p, line)

@@ -3,6 +3,7 @@ package experiment_test
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSizes(t *testing.T) {
@@ -15,6 +16,30 @@ func TestSizes(t *testing.T) {
 	for _, text := range []string{"16G", "GB", "-1GB", "1,5GB", "16GB!", "0x10GB", "1e2GB", "true"} {
 		if _, err := parse("sandbox: {memory: '" + text + "'}"); err == nil || !strings.Contains(err.Error(), "sandbox.memory: ") {
 			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+// max_wait needs no list of providers, and its mistakes are found with all others.
+func TestMaxWait(t *testing.T) {
+	for text, want := range map[string]time.Duration{"20m": 20 * time.Minute, "1d": 24 * time.Hour, "90": 90 * time.Second, "null": 0} {
+		exp, err := parse("sandbox: {max_wait: " + text + "}")
+		if err != nil || exp.Sandbox.MaxWait != want {
+			t.Errorf("%s: got %v, %v, want %v", text, exp, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"soon": "expected a duration, got the string `soon`", "[20m]": "expected a duration, got a list", "-20m": "`-20m` is shorter than a second",
+		"0": "`0` is shorter than a second", "31d": "`31d` is longer than 30 days", "true": "expected a duration",
+	} {
+		if _, err := parse("sandbox:\n  max_wait: " + text); err == nil || !strings.Contains(err.Error(), "e.yaml:2: sandbox.max_wait: "+want) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	_, err := parse("sandbox:\n  provider: [slurm, slurm]\n  max_wait: -1\n  timeout: 0")
+	for _, want := range []string{"e.yaml:2: sandbox.provider.1: ", "e.yaml:3: sandbox.max_wait: `-1` is shorter than a second", "e.yaml:4: sandbox.timeout: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func typeOf(f Field) object {
 		return object{"type": "boolean"}
 	case KindDuration:
 		return object{"anyOf": []any{
-			object{"type": "integer", "minimum": 1, "maximum": int(maxDuration.Seconds())},
+			object{"type": "integer", "minimum": 1, "maximum": int(MaxDuration.Seconds())},
 			object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(h|m|s))+$|^[0-9]+d$`},
 		}}
 	case KindStrings:

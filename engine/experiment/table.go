@@ -15,10 +15,15 @@ func Fields() []Field {
 	}
 }
 
-func sandboxFields() []Field {
+func sandboxFields() []Field { return append(rentFields(), contentFields()...) }
+
+// rentFields say which machine it is.
+func rentFields() []Field {
 	return []Field{
 		{Key: "provider", Kind: KindOneOrAll, Nullable: true, Note: "`local`, unless a GPU is asked for that this computer lacks", Example: "local",
 			Doc: "The provider that rents the machine: `local` or a plugin; a list is an order of preference."},
+		{Key: "max_wait", Kind: KindDuration, Nullable: true, Note: "5 minutes where there is another choice, else 30", Example: "20m",
+			Doc: "How long the machine may wait in the queue of a provider. After that, or at once if the provider expects a longer wait, the next provider of the list is tried; after the last one the start fails."},
 		{Key: "gpu", Kind: KindOneOrAll, Nullable: true, Default: "null", Example: "A100", Doc: "GPU type, or a list in order of preference; `null` for CPU."},
 		{Key: "gpu_count", Kind: KindInt, Default: "1", Min: 1, Max: 64, Doc: "Number of GPUs."},
 		{Key: "gpu_share", Kind: KindShare, Nullable: true, Note: "the whole GPU", Example: "4", Doc: "Share each GPU with other sandboxes: `4` is a quarter of its memory, `20GB` an amount; local provider only."},
@@ -36,6 +41,12 @@ func sandboxFields() []Field {
 			Doc: "Maximum cost of this sandbox, in USD; `timeout` is shortened to fit."},
 		{Key: "provider_options", Kind: KindFrees, Example: "{acme: {tier: spot}}",
 			Doc: "Options of one provider, under its name; see the provider's page in the docs."},
+	}
+}
+
+// contentFields say what is on it, and how it is used.
+func contentFields() []Field {
+	return []Field{
 		{Key: "execution_mode", Kind: KindString, Nullable: true, Default: "null", Enum: []string{"notebook", "cli", "local"},
 			Doc: "How the agent uses the sandbox: a notebook, a shell, or its own folder; `null` is a scoped sandbox: it may only call what `serve` exposes."},
 		{Key: "models", Kind: KindMaps, Short: "name", Example: "[./tiny-model]", Fields: modelFields(),

@@ -59,6 +59,7 @@ type Sandbox struct {
 	Env             map[string]string         //
 	Timeout         time.Duration             // default 1h
 	IdleTimeout     time.Duration             // 0 = none
+	MaxWait         time.Duration             // in the queue of each provider; 0 = not said
 	LocalFiles      []Pair                    //
 	LocalDirs       []Pair                    //
 	Ports           []int                     //

@@ -108,9 +108,9 @@ func elsewhere(key, path string) string {
 	return home
 }
 
-// maxDuration is longer than any provider keeps a machine; what is above is
+// MaxDuration is longer than any provider keeps a machine; what is above is
 // more likely milliseconds than a wish.
-const maxDuration = 30 * 24 * time.Hour
+const MaxDuration = 30 * 24 * time.Hour
 
 // parseDuration reads seconds, or a number with a unit of s, m, h or d.
 func parseDuration(sc scalar) (_ time.Duration, problem string) {
@@ -120,7 +120,7 @@ func parseDuration(sc scalar) (_ time.Duration, problem string) {
 		return 0, "expected a duration, got " + describe(sc)
 	case d < time.Second:
 		return 0, fmt.Sprintf("%s is shorter than a second", quote(sc.Text))
-	case d > maxDuration:
+	case d > MaxDuration:
 		return 0, fmt.Sprintf("%s is longer than 30 days", quote(sc.Text))
 	}
 	return d, ""
@@ -128,8 +128,8 @@ func parseDuration(sc scalar) (_ time.Duration, problem string) {
 
 func durationOf(sc scalar) (time.Duration, error) {
 	if n, ok := native(sc).(int); ok {
-		if n > int(maxDuration/time.Second) {
-			return maxDuration + 1, nil
+		if n > int(MaxDuration/time.Second) {
+			return MaxDuration + 1, nil
 		}
 		return time.Duration(max(n, 0)) * time.Second, nil
 	}

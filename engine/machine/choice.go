@@ -21,7 +21,11 @@ type Choice struct {
 	Label         string          // for people; empty = made from the rest
 	OptionalPorts []int           // those of Spec.Ports without which the machine does as well, where the provider has none
 
-	MaxWait time.Duration // how long to wait while no choice has capacity, the longest of all; 0 = not at all
+	MaxWait  time.Duration // how long to wait while no choice has capacity, the longest of all; 0 = not at all
+	Patience time.Duration // for the queue of its provider, while another provider is left to try; 0 = [Options].ChoiceTimeout
+	Wait     time.Duration // what its provider expects now; 0 = none, or not known
+	Queue    string        // what is known of the queue, in words
+	Queues   bool          // its time begins when its wait for capacity ends; see [sdk.FeatureQueue]
 
 	// Prepare, where it is not nil, completes the spec once its Key, Owner and EndUnix
 	// are known.
@@ -68,6 +72,13 @@ func (r *Record) choose(c *Choice, now time.Time) {
 	r.Offer, r.Region, r.CostPerHour, r.Port = c.Spec.Offer, c.Region, c.CostPerHour, c.Spec.Port
 	r.State, r.Message, r.Handle, r.Endpoints, r.Routes = sdk.Pending, "", "", nil, nil
 	r.AskedAt, r.RentedAt, r.HardEnd = now, time.Time{}, time.Time{}
+	if !c.Queues {
+		r.beginTime(c, now)
+	}
+}
+
+// beginTime begins the time of the machine.
+func (r *Record) beginTime(c *Choice, now time.Time) {
 	if c.Spec.TimeoutSeconds > 0 {
 		r.HardEnd = now.Add(time.Duration(c.Spec.TimeoutSeconds) * time.Second)
 	}

@@ -20,6 +20,7 @@ type market struct {
 	*bench
 	other *enginetest.Provider
 	stuck bool // nothing can be ended; see watch
+	from  []machine.Choice
 }
 
 func newMarket(t *testing.T, first, second enginetest.Script) *market {
@@ -197,9 +198,10 @@ func TestMakingAnImageIsNotWaiting(t *testing.T) {
 	}
 }
 
+// The first choice takes most of the time with its image, and then has no capacity.
 func TestAllChoicesShareTheTimeOfTheStart(t *testing.T) {
-	m := newMarket(t, enginetest.Script{Queue: 24 * time.Hour}, enginetest.Script{Queue: 24 * time.Hour})
-	if _, err := m.rent(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "not ready within 30m") {
+	m := newMarket(t, enginetest.Script{Steps: 28, StepDelay: time.Minute, CostPerHour: 9}, enginetest.Script{Boot: 3 * time.Minute})
+	if _, err := m.rent(context.Background(), dearest); err == nil || !strings.Contains(err.Error(), "not ready within 30m") {
 		t.Errorf("error %v", err)
 	}
 	m.nothingLeft()

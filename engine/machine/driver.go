@@ -32,8 +32,9 @@ type Options struct {
 	Clock  Clock        // nil is real time
 	Logger hclog.Logger // nil is silent
 
-	StartTimeout  time.Duration // for a whole start; default 30 minutes
-	ChoiceTimeout time.Duration // for the wait for capacity while there are further choices; default 5 minutes
+	StartTimeout  time.Duration // for a start, without what it waits in queues; default 30 minutes
+	ChoiceTimeout time.Duration // for the queue of a choice that says nothing else, while there are further ones; default 5 minutes
+	QueueTimeout  time.Duration // for that of the last choice; default 30 minutes
 	RetryTimeout  time.Duration // for the repetitions of one call; default 5 minutes
 	EndTimeout    time.Duration // for ending a machine, in real time; default 1 minute
 	KeepEnded     time.Duration // how long ended records are kept; default 24 hours
@@ -52,7 +53,7 @@ func NewDriver(o Options) *Driver {
 		o.Logger = hclog.NewNullLogger()
 	}
 	for limit, standard := range map[*time.Duration]time.Duration{
-		&o.StartTimeout: 30 * time.Minute, &o.ChoiceTimeout: 5 * time.Minute, &o.RetryTimeout: 5 * time.Minute,
+		&o.StartTimeout: 30 * time.Minute, &o.ChoiceTimeout: 5 * time.Minute, &o.QueueTimeout: 30 * time.Minute, &o.RetryTimeout: 5 * time.Minute,
 		&o.EndTimeout: time.Minute, &o.KeepEnded: 24 * time.Hour,
 	} {
 		if *limit <= 0 {

@@ -52,8 +52,22 @@ func scenes() map[string][2]enginetest.Script {
 	queue, dear, sold := fine, fine, fine
 	queue.Queue, dear.CostPerHour, sold.Sold = 24*time.Hour, 9, []string{"H100", "A100"}
 	return map[string][2]enginetest.Script{
+		"max_wait": {queue, queue}, "expected": {queue, fine},
 		"first": {fine, fine}, "sold": {sold, fine}, "queue": {queue, fine}, "dear": {dear, fine}, "none": {sold, sold}, "slow": {queue, dear},
 	}
+}
+
+// choicesOf are those of a scene. In one the first queue is waited for, in another it is not joined.
+func choicesOf(scene string) []machine.Choice {
+	switch scene {
+	case "max_wait":
+		return patient(time.Minute)
+	case "expected":
+		from := patient(time.Minute)
+		from[0].Wait, from[0].Queues = time.Hour, true
+		return from
+	}
+	return nil
 }
 
 // Whatever happens at whichever call: no machine costs money that the ledger does
@@ -64,11 +78,11 @@ func TestNothingIsEverLost(t *testing.T) {
 	}
 	cases := 0
 	for scene, scripts := range scenes() {
-		for _, at := range momentsOf(t, scripts) {
+		for _, at := range momentsOf(t, scene, scripts) {
 			for _, what := range troubles() {
 				cases++
 				t.Run(fmt.Sprintf("%s/%s-%s-%d-after=%v/%s", scene, at.on, at.call.Op, at.call.N, at.after, what.name), func(t *testing.T) {
-					live(t, scripts, at, what)
+					live(t, scene, scripts, at, what)
 				})
 			}
 		}
@@ -100,23 +114,25 @@ func (m *market) watch(scripts [2]enginetest.Script, tell func(moment) error) {
 
 // momentsOf are those of a start without trouble, of each operation the first, of Create
 // the second too.
-func momentsOf(t *testing.T, scripts [2]enginetest.Script) (all []moment) {
+func momentsOf(t *testing.T, scene string, scripts [2]enginetest.Script) (all []moment) {
 	m := newMarket(t, scripts[0], scripts[1])
+	m.from = choicesOf(scene)
 	m.watch(scripts, func(at moment) error {
 		if at.call.N == 1 || at.call.N == 2 && at.call.Op == enginetest.OpCreate {
 			all = append(all, at)
 		}
 		return nil
 	})
-	_, _ = m.rent(context.Background(), dearest)
+	_, _ = m.rent(context.Background(), dearest, m.from...)
 	return all
 }
 
 // live is one life: a start with trouble at one moment, and what a later program
 // makes of it.
-func live(t *testing.T, scripts [2]enginetest.Script, at moment, what trouble) {
+func live(t *testing.T, scene string, scripts [2]enginetest.Script, at moment, what trouble) {
 	reached := false
 	m := newMarket(t, scripts[0], scripts[1])
+	m.from = choicesOf(scene)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	m.watch(scripts, func(now moment) error {
@@ -169,7 +185,7 @@ func (m *market) startOrDie(ctx context.Context) (r machine.Record, err error) {
 			err = context.Canceled
 		}
 	}()
-	return m.rent(ctx, dearest)
+	return m.rent(ctx, dearest, m.from...)
 }
 
 // Two computers that share an account end their own machines and no others, also

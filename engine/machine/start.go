@@ -19,8 +19,9 @@ import (
 
 // Start rents a machine for a new record and waits until the runtime's port can
 // be reached. The choices are tried in order: one that has no capacity, keeps the
-// start waiting for it, or turns out dearer than offered where the record has a
-// MaxPrice or Budget, is ended before the next begins. The ledger knows of each
+// start in a queue for too long, or turns out dearer than offered where the record has a
+// MaxPrice or Budget, is ended before the next begins. One whose queue is expected to be
+// too long is not tried. The ledger knows of each
 // before its provider does. While none has capacity, the start waits as long as
 // [Choice].MaxWait allows, and tries all of them again.
 //
@@ -60,11 +61,15 @@ type start struct {
 	retried  bool                    // a call was repeated, so that its answer may have been lost
 	maxWait  time.Duration           // for capacity, while no choice has any
 
+	visit visit // of the provider that is tried now
+	again bool  // all choices have been tried
+
 	// Of the choice that is tried now.
-	p    sdk.Provider
-	at   *Choice
-	last bool
-	spec sdk.MachineSpec
+	p     sdk.Provider
+	index int
+	at    *Choice
+	last  bool
+	spec  sdk.MachineSpec
 }
 
 func (s *start) begin(ctx context.Context, r Record) error {
@@ -129,9 +134,8 @@ func (s *start) run(ctx context.Context) error {
 
 // round tries each choice once.
 func (s *start) round(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.d.StartTimeout) // for a provider that never answers
-	defer cancel()
 	failed := &ChoicesError{}
+	s.visit = visit{}
 	for i := range s.choices {
 		err := s.attempt(ctx, i)
 		if err == nil {
@@ -160,22 +164,32 @@ func (s *start) round(ctx context.Context) error {
 
 // attempt tries one choice, of which the ledger knows already.
 func (s *start) attempt(ctx context.Context, i int) (err error) {
-	s.at, s.last = &s.choices[i], i == len(s.choices)-1
+	s.index, s.at, s.last = i, &s.choices[i], i == len(s.choices)-1
 	s.p = s.known[s.at.Provider]
+	if err := s.tooLong(ctx); err != nil {
+		return err
+	}
 	if s.spec, err = s.at.spec(&s.rec); err != nil {
 		return err
 	}
-	if err := s.createSparing(ctx); err != nil {
+	creating, cancel := s.answering(ctx)
+	defer cancel()
+	if err := s.createSparing(creating); err != nil {
 		return err
 	}
 	return s.await(ctx)
+}
+
+// answering is the real time that a provider has which never answers.
+func (s *start) answering(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.d.StartTimeout)
 }
 
 // next ends what a choice has rented and makes the record that of the next one.
 func (s *start) next(ctx context.Context, i int, why error) error {
 	ending, cancel := s.d.ending(ctx)
 	defer cancel()
-	if err := s.d.release(ending, s.p, &s.rec, true); err != nil {
+	if err := s.takeBack(ending, why); err != nil {
 		return fmt.Errorf("%w; the next choice was not tried, for this one could not be ended: %w", why, err)
 	}
 	if err := s.onTime(ctx); err != nil {
@@ -310,21 +324,16 @@ const (
 // await observes the machine until its runtime can be reached.
 func (s *start) await(ctx context.Context) error {
 	began := s.d.Clock.Now()
-	queue := queue{clock: s.d.Clock, limit: s.d.ChoiceTimeout, patient: s.last}
+	queue := s.enter()
 	for poll := firstPoll; ; {
 		if err := s.onTime(ctx); err != nil {
 			return err
 		}
-		seen, err := observe(ctx, s.p, []string{s.rec.Handle})
+		now, routes, err := s.see(ctx)
 		if err != nil {
 			return err
 		}
-		now := seen[s.rec.Handle]
-		routes, err := s.d.routed(ctx, s.p, &s.rec, &now)
-		if err != nil {
-			return err
-		}
-		ready, err := s.look(ctx, now, routes, &queue)
+		ready, err := s.look(ctx, now, routes, queue)
 		if ready || err != nil {
 			return err
 		}
@@ -335,6 +344,19 @@ func (s *start) await(ctx context.Context) error {
 			poll = min(poll*3/2, cmp.Or(s.at.LongestPoll, maxPoll))
 		}
 	}
+}
+
+// see is how the machine is now, and the ways to it.
+func (s *start) see(ctx context.Context) (sdk.Observation, []RoutedPort, error) {
+	ctx, cancel := s.answering(ctx)
+	defer cancel()
+	seen, err := observe(ctx, s.p, []string{s.rec.Handle})
+	if err != nil {
+		return sdk.Observation{}, nil, err
+	}
+	now := seen[s.rec.Handle]
+	routes, err := s.d.routed(ctx, s.p, &s.rec, &now)
+	return now, routes, err
 }
 
 // look takes over what was observed and says whether the start is done.
@@ -349,6 +371,9 @@ func (s *start) look(ctx context.Context, o sdk.Observation, routes []RoutedPort
 	if err := s.rec.tooDear(s.at, o); err != nil {
 		return false, err
 	}
+	if err := s.leaveQueue(ctx, o); err != nil {
+		return false, err
+	}
 	if o.State == sdk.Running && hasPort(o.Endpoints, s.spec.Port) {
 		return true, s.record(ctx, func(r *Record) { r.observed(o, routes); r.ready(s.d.Clock.Now()) })
 	}
@@ -357,32 +382,7 @@ func (s *start) look(ctx context.Context, o sdk.Observation, routes []RoutedPort
 			return false, err
 		}
 	}
-	return false, q.see(o)
-}
-
-// queue measures how long a machine waits for capacity. The making of its image
-// and its boot do not count.
-type queue struct {
-	clock   Clock
-	limit   time.Duration
-	patient bool // there is no other choice
-	since   time.Time
-	waited  time.Duration
-}
-
-func (q *queue) see(o sdk.Observation) error {
-	now := q.clock.Now()
-	if !q.since.IsZero() {
-		q.waited += now.Sub(q.since)
-	}
-	q.since = time.Time{}
-	if o.State == sdk.Pending {
-		q.since = now
-	}
-	if q.patient || q.waited < q.limit {
-		return nil
-	}
-	return sdk.Errorf(sdk.NoCapacity, "nothing was free within %s%s", q.limit, because(o.Message))
+	return false, s.waitedIn(q, o)
 }
 
 // onTime ends a start that was cancelled or takes too long. The machine itself can

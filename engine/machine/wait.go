@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,8 +40,13 @@ func (w *waiting) wait(ctx context.Context, why error) error {
 	}
 	left := w.until.Sub(w.d.Clock.Now())
 	if left <= 0 {
+		var long *QueueError
+		if errors.As(why, &long) && long.Expected == 0 {
+			return why // it says how long which choice was waited for
+		}
 		return fmt.Errorf("nothing was free within %s: %w", w.maxWait, why)
 	}
+	w.again = true
 	if err := w.join(ctx); err != nil {
 		return err
 	}

@@ -20,13 +20,16 @@ type Choice struct {
 	Region      string    `json:"region,omitempty"`
 	Isolation   string    `json:"isolation,omitempty"`
 	Stock       sdk.Stock `json:"stock,omitempty"`
-	CostPerHour *float64  `json:"cost_per_hour"`   // USD; null = not known
-	Timeout     float64   `json:"timeout_seconds"` // shortened to what the budget pays for
+	WaitSeconds float64   `json:"wait_seconds,omitempty"` // in the queue, as its provider expects now; 0 = none, or not known
+	Queue       string    `json:"queue,omitempty"`        // what its provider says of the queue
+	CostPerHour *float64  `json:"cost_per_hour"`          // USD; null = not known
+	Timeout     float64   `json:"timeout_seconds"`        // shortened to what the budget pays for
 	PollSeconds float64   `json:"poll_seconds,omitempty"`
 
 	Options json.RawMessage `json:"options,omitempty"` // of its provider, as the user wrote them
 
 	Own         bool `json:"own,omitempty"`          // a machine of the user's elsewhere, which costs nothing; Region names it
+	Queues      bool `json:"queues,omitempty"`       // its time begins when it leaves the queue
 	HostMounts  bool `json:"host_mounts,omitempty"`  // it is this computer: folders are shown, not copied
 	BuildsImage bool `json:"builds_image,omitempty"` // its provider installs the packages; otherwise Seer does, on the machine
 }
@@ -73,7 +76,7 @@ func (p *Plan) choices(s experiment.Sandbox, from []preflight.Choice) {
 	for _, c := range from {
 		choice := Choice{
 			Provider: c.Provider.Name, Offer: c.Offer.ID, GPU: c.GPU, GPUCount: c.GPUCount, GPUMemoryGB: c.Offer.GPUMemoryGB, Region: c.Offer.Region, Isolation: c.Isolation,
-			Stock: c.Offer.Stock, Timeout: s.Timeout.Seconds(), PollSeconds: c.Provider.PollSeconds, Options: s.Options(c.Provider.Name),
+			Stock: c.Offer.Stock, WaitSeconds: c.Offer.WaitSeconds, Queue: c.Offer.Queue, Queues: c.Provider.Has(sdk.FeatureQueue), Timeout: s.Timeout.Seconds(), PollSeconds: c.Provider.PollSeconds, Options: s.Options(c.Provider.Name),
 			Own:        c.Provider.Has(sdk.FeatureFree) && !c.Provider.Has(sdk.FeatureHostMounts),
 			HostMounts: c.Provider.Has(sdk.FeatureHostMounts), BuildsImage: c.Provider.Has(sdk.FeatureBuild),
 		}

@@ -67,8 +67,9 @@ type Plan struct {
 	Runs          string           `json:"runs"`            // folder of the folders of runs
 	Timeout       float64          `json:"timeout_seconds"` // of the first choice
 	IdleTimeout   float64          `json:"idle_timeout_seconds,omitempty"`
-	CostPerHour   *float64         `json:"cost_per_hour"` // USD, of the first choice; null = not known
-	MaxCost       *float64         `json:"max_cost"`      // USD, of the dearest choice at its timeout; null = not known
+	MaxWait       float64          `json:"max_wait_seconds,omitempty"` // in the queue of each provider; 0 = not said
+	CostPerHour   *float64         `json:"cost_per_hour"`              // USD, of the first choice; null = not known
+	MaxCost       *float64         `json:"max_cost"`                   // USD, of the dearest choice at its timeout; null = not known
 	Warnings      []string         `json:"warnings"`
 	Remedies      []remedy.Remedy  `json:"remedies,omitempty"` // of the warnings, for programs
 	Accounts      []trust.Account  `json:"accounts,omitempty"` // who pays for rented machines
@@ -219,7 +220,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 		MaxPrice: s.MaxPrice, Budget: s.Budget, Packages: list(s.PythonPackages), Env: list(slices.Sorted(maps.Keys(s.Env))), Secrets: list(s.Secrets),
 		Ports: list(s.Ports), Models: []Model{}, Datasets: []Dataset{}, Uploads: []Upload{}, Services: []Service{},
 		Workspace: Workspace{Dir: exp.Workspace.Dir, Libraries: list(exp.Workspace.Libraries), Files: list(exp.Workspace.Files)},
-		Outputs:   exp.Outputs, Runs: exp.Runs, Timeout: s.Timeout.Seconds(), IdleTimeout: s.IdleTimeout.Seconds(), Warnings: []string{},
+		Outputs:   exp.Outputs, Runs: exp.Runs, Timeout: s.Timeout.Seconds(), IdleTimeout: s.IdleTimeout.Seconds(), MaxWait: s.MaxWait.Seconds(), Warnings: []string{},
 	}
 	if report.GPU != "" {
 		p.GPU, p.GPUCount, p.GPUShare = report.GPU, s.GPUCount, s.GPUShare

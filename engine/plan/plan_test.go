@@ -153,6 +153,42 @@ func TestPlanOfClouds(t *testing.T) {
 	}
 }
 
+// A plan says which provider is asked first, and what happens while its queue is long.
+func TestPlanOfAQueue(t *testing.T) {
+	slurm := sdk.ProviderInfo{Name: "slurm", Features: []sdk.Feature{sdk.FeatureFree, sdk.FeatureQueue}}
+	modal := sdk.ProviderInfo{Name: "modal"}
+	for name, tc := range map[string]struct {
+		max   string
+		wait  float64
+		queue string
+		want  []string
+	}{
+		"short": {"20m", 700, "3 jobs wait", []string{
+			"machine     slurm, 1 × A100, in login, wait ~11 min (3 jobs wait)\nor else     modal, 1 × A100, $2.50 an hour\n",
+			"max wait    slurm first; if nothing is free there within 20m, then modal, each for at most 20m; after that the start fails\n"}},
+		"long": {"20m", 3 * 3600, "", []string{
+			"in login, wait ~3 h\n", "max wait    not slurm, whose queue is longer than 20m now; modal first; if nothing is free there within 20m, the start fails\n"}},
+		"not known": {"20m", 0, "3 jobs wait", []string{"in login, 3 jobs wait\n", "max wait    slurm first"}},
+	} {
+		p, err := plan.Make(read(t, "sandbox: {provider: [slurm, modal], gpu: A100, max_wait: "+tc.max+"}"), preflight.Report{Provider: slurm, GPU: "A100", Choices: []preflight.Choice{
+			{Provider: slurm, Offer: sdk.Offer{ID: "login/gpu/a100", GPU: "A100", Region: "login", WaitSeconds: tc.wait, Queue: tc.queue}, GPU: "A100", GPUCount: 1},
+			{Provider: modal, Offer: sdk.Offer{ID: "A100", GPU: "A100", CostPerHour: 2.5}, GPU: "A100", GPUCount: 1},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(p.Lines(), "\n") + "\n"
+		for _, want := range tc.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is not in:\n%s", name, want, text)
+			}
+		}
+		if first := p.Choices[0]; first.WaitSeconds != tc.wait || first.Queue != tc.queue || !first.Queues || p.Choices[1].Queues || p.MaxWait != 1200 {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
 func TestWhatEachChoiceIsGiven(t *testing.T) {
 	p, err := plan.Make(read(t, rented), clouds())
 	if err != nil {

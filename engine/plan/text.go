@@ -33,6 +33,7 @@ func (p Plan) machineLines(t *text) {
 	for _, c := range p.others() {
 		t.line("or else", c.text(p.Timeout))
 	}
+	t.list("max wait", p.waitText())
 	p.gpuLines(t)
 	t.list("size", p.size())
 	t.list("image", p.imageText())
@@ -231,7 +232,45 @@ func (c Choice) text(usual float64) string {
 	if c.Stock == sdk.StockLow {
 		parts = append(parts, "few are free")
 	}
+	if c.WaitSeconds > 0 {
+		parts = append(parts, "wait "+texts.Wait(c.WaitSeconds, c.Queue))
+	} else if c.Queue != "" {
+		parts = append(parts, c.Queue)
+	}
 	return strings.Join(parts, ", ")
+}
+
+// waitText says which provider is asked first, and what happens while that has nothing free.
+func (p Plan) waitText() []string {
+	if p.MaxWait == 0 || len(p.Choices) == 0 {
+		return nil
+	}
+	var order, passed []string
+	for i, c := range p.Choices {
+		switch {
+		case c.WaitSeconds > p.MaxWait && p.leads(i):
+			if !slices.Contains(passed, c.Provider) {
+				passed = append(passed, c.Provider)
+			}
+		case len(order) == 0 || order[len(order)-1] != c.Provider:
+			order = append(order, c.Provider)
+		}
+	}
+	limit := duration(p.MaxWait)
+	words := fmt.Sprintf("%s first; if nothing is free there within %s, ", order[0], limit)
+	if len(order) > 1 {
+		words += fmt.Sprintf("then %s, each for at most %s; after that ", strings.Join(order[1:], ", then "), limit)
+	}
+	words += "the start fails"
+	if len(passed) > 0 {
+		words = fmt.Sprintf("not %s, whose queue is longer than %s now; %s", strings.Join(passed, " or "), limit, words)
+	}
+	return []string{words}
+}
+
+// leads reports whether a choice of another provider follows.
+func (p Plan) leads(i int) bool {
+	return slices.ContainsFunc(p.Choices[i:], func(c Choice) bool { return c.Provider != p.Choices[i].Provider })
 }
 
 func (p Plan) size() []string {

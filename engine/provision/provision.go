@@ -27,6 +27,7 @@ type Request struct {
 	Name       string        // another way to find it; empty = none
 	Attached   time.Duration // 0 = a detached lease, for the experiment's timeout
 	MaxWait    time.Duration // for a machine while none is free; 0 = not at all
+	Patience   time.Duration // for one in the queue of a provider, while other providers are left; 0 = the driver's
 	Models     []machine.Model
 	Remotes    []*RemoteModel // of Models, in their order; nil = the model is on this computer
 	Secrets    map[string]string

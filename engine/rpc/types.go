@@ -36,7 +36,7 @@ type StartParams struct {
 	Dir        string          `json:"dir" jsonschema:"absolute folder in which relative paths of the experiment begin"`
 	Name       string          `json:"name,omitempty" jsonschema:"another way to find the sandbox"`
 	Snapshot   string          `json:"snapshot,omitempty" jsonschema:"name or ID of a snapshot whose files the sandbox starts with"`
-	MaxWait    float64         `json:"max_wait,omitempty" jsonschema:"seconds to wait at most while no machine or GPU that fits is free; 0 = not at all"`
+	MaxWait    float64         `json:"max_wait,omitempty" jsonschema:"seconds to wait at most while no machine or GPU that fits is free, instead of the experiment's max_wait; 0 = as the experiment says"`
 }
 
 // LoadParams name an experiment file.

@@ -21,6 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/pipe"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -29,11 +30,17 @@ const maxInput = 8 << 20
 
 // ProviderMain is `seer-runtime provider METHOD`: it calls a method of the provider, with the
 // JSON input of the plugin contract on in, and writes an [sdk.Envelope] to out. METHOD is
-// describe, offers, create, observe, list, terminate, or facts, which gives [Facts]. It
+// describe, offers, create, observe, list, terminate, check, clean, check-node, which is check
+// on a computer where a job runs, or facts, which gives [Facts]. It
 // returns the exit status: 0, also where the method has failed.
 func ProviderMain(method string, in io.Reader, out, log io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	if method == createMethod {
+		if err := leaveSession(ownSession().atLogout(ctx), os.Getenv, os.Args[1:]); err != nil {
+			_, _ = fmt.Fprintln(log, "provider: the machine ends with the session:", err)
+		}
+	}
 	envelope := answer(ctx, method, in, log)
 	if err := json.NewEncoder(out).Encode(envelope); err != nil {
 		_, _ = fmt.Fprintln(log, "provider:", err)
@@ -54,9 +61,11 @@ func answer(ctx context.Context, method string, in io.Reader, log io.Writer) sdk
 	if err != nil {
 		return failure(err)
 	}
-	h, err := open(os.Getenv, networkDisk, log)
-	if err != nil {
-		return failure(sdk.Errorf(sdk.Unsupported, "%v", err))
+	var h *host
+	if method != nodeMethod {
+		if h, err = open(os.Getenv, networkDisk, log); err != nil {
+			return failure(sdk.Errorf(sdk.Unsupported, "%v", err))
+		}
 	}
 	result, err := call(ctx, h, input)
 	if err != nil {
@@ -77,13 +86,20 @@ func failure(err error) sdk.Envelope {
 	return sdk.Envelope{Error: e}
 }
 
+// createMethod makes machines.
+const createMethod = "create"
+
 // methods are those of the contract, over their JSON.
 var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, error){
 	"describe": method(func(ctx context.Context, h *host, _ struct{}) (any, error) { return h.Describe(ctx) }),
 	"offers":   method(func(ctx context.Context, h *host, in sdk.OfferQuery) (any, error) { return h.Offers(ctx, in) }),
-	"create": method(func(ctx context.Context, h *host, in createInput) (any, error) {
+	createMethod: method(func(ctx context.Context, h *host, in createInput) (any, error) {
 		h.ahead = aheadOf(in.NowUnix, time.Now())
-		return h.Create(ctx, in.Spec, in.Cursor)
+		step, err := h.Create(ctx, in.Spec, in.Cursor)
+		if warning := ownSession().atLogout(ctx).warning(); err == nil && step.Handle != "" && warning != "" {
+			step.Log = append(step.Log, warning)
+		}
+		return step, err
 	}),
 	"observe": method(func(ctx context.Context, h *host, in sdk.ObserveInput) (any, error) {
 		return h.Observe(ctx, in.Handles)
@@ -98,7 +114,18 @@ var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, 
 		return struct{}{}, h.Terminate(ctx, in.Handle)
 	}),
 	"facts": method(func(ctx context.Context, h *host, _ struct{}) (any, error) { return h.facts(ctx), nil }),
+	"check": method(func(ctx context.Context, h *host, in sdk.CheckQuery) (any, error) {
+		return newChecker().check(ctx, h.where, h.where.cacheOf(os.Getenv), in), nil
+	}),
+	nodeMethod: method(func(ctx context.Context, _ *host, in sdk.CheckQuery) (any, error) {
+		return newChecker().checkNode(ctx, in), nil
+	}),
+	"clean": method(func(ctx context.Context, h *host, in sdk.CleanInput) (any, error) { return h.clean(ctx, in) }),
 }
+
+// nodeMethod is "check" on a computer where a job runs. Nothing is kept below the user's folders
+// there, so that it opens none.
+const nodeMethod = "check-node"
 
 func method[In any](call func(context.Context, *host, In) (any, error)) func(context.Context, *host, []byte) (any, error) {
 	return func(ctx context.Context, h *host, input []byte) (any, error) {
@@ -142,6 +169,7 @@ func aheadOf(theirs int64, now time.Time) time.Duration {
 type host struct {
 	sdk.Provider
 	where place
+	store *state.Store
 	sweep func() error
 	ahead time.Duration // of the clock by which ends of machines are set
 }
@@ -161,7 +189,7 @@ func open(getenv func(string) string, networked func(string) (bool, error), log 
 	if err != nil {
 		return nil, err
 	}
-	h := &host{where: where}
+	h := &host{where: where, store: store}
 	h.Provider, err = local.Open(store, local.Options{
 		ArtifactsDir: filepath.Dir(self), NetProxy: []string{self, "netproxy"}, Watchdog: []string{self, "watchdog"},
 		Python: func(ctx context.Context) (isolation.Interpreter, error) { return anyPython(ctx, getenv) },
@@ -193,10 +221,12 @@ type Facts struct {
 	Moved       string `json:"moved,omitempty"` // why StateDir is not below the home folder
 	Python      string `json:"python,omitempty"`
 	PythonError string `json:"python_error,omitempty"`
+	Logout      string `json:"logout,omitempty"` // why machines end with the session; empty = they do not
 }
 
 func (h *host) facts(ctx context.Context) Facts {
-	f := Facts{System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), StateDir: h.where.state, Moved: h.where.moved}
+	f := Facts{System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), StateDir: h.where.state, Moved: h.where.moved,
+		Logout: ownSession().atLogout(ctx).warning()}
 	found, err := anyPython(ctx, os.Getenv)
 	if err != nil {
 		f.PythonError = err.Error()

@@ -27,13 +27,27 @@ type CheckOptions struct {
 	// Offline asks nobody over a network: no provider for prices and stock, no repository
 	// for its commits. What they would say is not in the report.
 	Offline bool
-	// MaxWait is how long to wait while no machine that fits is free; 0 = not at all.
+	// MaxWait is how long to wait while no machine that fits is free, instead of the experiment's
+	// max_wait; 0 = as the experiment says. More than 30 days are no limit: those of the experiment
+	// then hold for each queue, and all choices are tried again for as long as it takes.
 	MaxWait time.Duration
 	// NoAgent leaves out what only the agent of the experiment needs, such as its program and keys.
 	NoAgent bool
 	// Context and Batch say for how many tokens of how many sequences at once a plan computes the
 	// memory of models; 0 = [modelinfo.Tokens] and [modelinfo.Batch].
 	Context, Batch int64
+}
+
+// waits are the time to wait while nothing is free, and that for the queue of one provider while
+// others are left; 0 = not said.
+func (o CheckOptions) waits(exp *experiment.Experiment) (all, each time.Duration) {
+	switch {
+	case o.MaxWait == 0:
+		return exp.Sandbox.MaxWait, exp.Sandbox.MaxWait
+	case o.MaxWait > experiment.MaxDuration:
+		return o.MaxWait, exp.Sandbox.MaxWait
+	}
+	return o.MaxWait, o.MaxWait
 }
 
 // jupyterNeeds are the packages that execution_mode: notebook needs.
@@ -64,7 +78,8 @@ func (s *Starter) check(ctx context.Context, exp *experiment.Experiment, o Check
 	if err != nil {
 		return preflight.Report{}, errdefs.Wrap(errdefs.KindConfig, err)
 	}
-	found.Unguarded, found.Waits = o.Unguarded, o.MaxWait > 0
+	most, _ := o.waits(exp)
+	found.Unguarded, found.Waits = o.Unguarded, most > 0
 	report, err := preflight.Check(ctx, exp, found)
 	if err == nil && len(exp.Mistakes()) == 0 {
 		jupyterNeeds().AllowNoPage(exp, &report)
@@ -150,7 +165,7 @@ func (s *Starter) Agents(exp *experiment.Experiment) (agent.Sources, error) {
 func (s *Starter) facts() *facts.Collector {
 	return &facts.Collector{
 		Plugins: s.Plugins, Python: s.Python, Paths: s.Paths, Store: s.Store, LookupEnv: s.LookupEnv, Logger: s.Logger,
-		Offers: s.Offers, Local: s.Local,
+		Offers: s.Offers, Ready: s.Ready(), Local: s.Local,
 		GitEnv: func(env *preflight.Env, exp *experiment.Experiment) (map[string]string, error) {
 			set, err := s.Builder.Settings(env, exp)
 			return set.Here, err

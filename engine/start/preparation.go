@@ -40,8 +40,9 @@ type preparation struct {
 
 // request is what has been prepared.
 func (p *preparation) request() provision.Request {
+	most, each := p.opts.waits(p.exp)
 	return provision.Request{
-		Experiment: p.exp, Plan: p.plan, Name: p.opts.Name, Attached: p.opts.Attached, MaxWait: p.opts.MaxWait, Models: p.models, Remotes: p.remotes, Secrets: p.secrets, Hidden: p.hidden,
+		Experiment: p.exp, Plan: p.plan, Name: p.opts.Name, Attached: p.opts.Attached, MaxWait: most, Patience: each, Models: p.models, Remotes: p.remotes, Secrets: p.secrets, Hidden: p.hidden,
 		Installation: p.installation, Contents: p.contents,
 		CodeServer: session.CodeServer{Program: p.vscode, SHA256: p.CodeServer.Getenv(codeserver.PinnedIn)},
 		Snapshots:  p.snapshots, Snapshot: p.opts.Snapshot, Scan: p.scan, Report: p.report,

@@ -44,3 +44,15 @@ func Duration(seconds float64) string {
 		return fmt.Sprintf("%d h %d min", s/hour, s%hour/minute)
 	}
 }
+
+// Wait is an expected time in a queue and what is known of the queue: "~12 min (3 jobs wait)".
+// Empty = neither is known.
+func Wait(seconds float64, queue string) string {
+	switch {
+	case seconds <= 0:
+		return queue
+	case queue == "":
+		return "~" + Duration(seconds)
+	}
+	return fmt.Sprintf("~%s (%s)", Duration(seconds), queue)
+}

@@ -27,3 +27,16 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestWait(t *testing.T) {
+	for want, wait := range map[string]struct {
+		seconds float64
+		queue   string
+	}{
+		"": {}, "3 jobs wait": {0, "3 jobs wait"}, "~12 min": {720, ""}, "~12 min (3 jobs wait)": {720, "3 jobs wait"},
+	} {
+		if got := text.Wait(wait.seconds, wait.queue); got != want {
+			t.Errorf("%+v: %q, want %q", wait, got, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -98,4 +99,23 @@ func BootEnv(b Boot) (map[string]string, error) {
 		return nil, err
 	}
 	return map[string]string{BootVariable: string(data)}, nil
+}
+
+// SetEnd sets the hard end in the environment of a machine whose time begins only now. An
+// environment without a [Boot] stays as it is.
+func SetEnd(env map[string]string, unix int64) error {
+	text, ok := env[BootVariable]
+	if !ok {
+		return nil
+	}
+	var boot map[string]json.RawMessage // all of it, also what a later version has added
+	if err := json.Unmarshal([]byte(text), &boot); err != nil {
+		return fmt.Errorf("read %s: %w", BootVariable, err)
+	}
+	boot["end_unix"] = json.RawMessage(strconv.FormatInt(unix, 10))
+	data, err := json.Marshal(boot)
+	if err == nil {
+		env[BootVariable] = string(data)
+	}
+	return err
 }

@@ -23,7 +23,7 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
-	nodes, err := p.nodes(ctx, o)
+	nodes, _, err := p.nodes(ctx, o)
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}

@@ -30,9 +30,12 @@ type node struct {
 // columns are the widths of what sinfo prints.
 var columns = []int{64, 64, 24, 32, 24, 24, 256, 256, 16, 24}
 
-// parseNodes reads the lines of offers.sh.
+// parseNodes reads the lines of offers.sh that are not of jobs.
 func parseNodes(lines [][]string) (nodes []node) {
 	for _, parts := range lines {
+		if parts[0] == pendingLine {
+			continue
+		}
 		line := strings.Join(parts, "|")
 		var f []string
 		for _, width := range columns {
@@ -191,13 +194,15 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	if len(q.Regions) > 0 && !slices.Contains(q.Regions, o.Host) {
 		return nil, nil
 	}
-	nodes, err := p.nodes(ctx, o)
+	nodes, pending, err := p.nodes(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+	some := choices(nodes, wishOf(q.GPU, q.GPUCount, q.CPU, q.MemoryGB), o.Partition)
+	waits := p.waits(ctx, o, q, some, pending)
 	var all []sdk.Offer
-	for _, c := range choices(nodes, wishOf(q.GPU, q.GPUCount, q.CPU, q.MemoryGB), o.Partition) {
-		offer := sdk.Offer{ID: join(o.Host, c.partition, c.kind), Region: o.Host, MemoryGB: float64(c.memoryMB) / 1024, Stock: c.stock()}
+	for i, c := range some {
+		offer := sdk.Offer{WaitSeconds: waits[i].Seconds(), Queue: jobsWait(pending[c.partition]), ID: join(o.Host, c.partition, c.kind), Region: o.Host, MemoryGB: float64(c.memoryMB) / 1024, Stock: c.stock()}
 		if q.GPU != "" {
 			offer.GPU, offer.GPUCount = gpu.Canonical(c.kind), max(1, q.GPUCount)
 			if c.kind == "" {
@@ -222,11 +227,12 @@ func (c choice) stock() sdk.Stock {
 	return sdk.StockHigh
 }
 
-// nodes asks the cluster, and refuses a partition that it does not have.
-func (p *Provider) nodes(ctx context.Context, o options) ([]node, error) {
+// nodes asks the cluster, and refuses a partition that it does not have. pending are the numbers
+// of jobs that wait, by partition.
+func (p *Provider) nodes(ctx context.Context, o options) (_ []node, pending map[string]int, _ error) {
 	lines, err := p.run(ctx, o.Host, offersScript, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	nodes := parseNodes(lines)
 	var names []string
@@ -236,7 +242,7 @@ func (p *Provider) nodes(ctx context.Context, o options) ([]node, error) {
 		}
 	}
 	if o.Partition != "" && !slices.Contains(names, o.Partition) {
-		return nil, sdk.Errorf(sdk.Invalid, "on %s: there is no partition %s%s; there are %s", o.Host, o.Partition, nearest.Of(o.Partition, names), strings.Join(names, ", "))
+		return nil, nil, sdk.Errorf(sdk.Invalid, "on %s: there is no partition %s%s; there are %s", o.Host, o.Partition, nearest.Of(o.Partition, names), strings.Join(names, ", "))
 	}
-	return nodes, nil
+	return nodes, pendingJobs(lines), nil
 }

@@ -113,6 +113,7 @@ class SandboxConfig:
     local_dirs: list[tuple[PathLike, str]] = field(default_factory=list)  #: (here, in the sandbox)
     debug: Optional[bool] = None  #: VS Code in the browser; default False
     provider: Union[str, list[str], None] = None  #: or a list in order of preference; default see above
+    max_wait: Union[int, float, str, None] = None  #: seconds or "20m" in each provider's queue, before the next of the list
     provider_options: Optional[dict[str, Any]] = None  #: options by the name of a provider
     image: Union[ImageConfig, str, None] = None  #: file system to start from
     volumes: list[VolumeConfig] = field(default_factory=list)  #: disks that outlive the sandbox

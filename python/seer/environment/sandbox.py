@@ -47,8 +47,8 @@ class Sandbox:
         self, config: Optional[SandboxConfig] = None, name: Optional[str] = None, progress: Optional[Progress] = None, *,
         max_wait: float = 0,
     ):
-        """``max_wait`` is for how long to wait while no machine or GPU that fits is free;
-        ``math.inf`` waits without a limit. ``name`` is another way to find the sandbox. ``progress`` is called with each event, and
+        """``max_wait`` is for how long to wait while no machine or GPU that fits is free, instead
+        of the ``max_wait`` of ``config``; ``math.inf`` waits without a limit. ``name`` is another way to find the sandbox. ``progress`` is called with each event, and
         with it as a sentence; without it, a notebook or a terminal shows how far the work is."""
         __tracebackhide__ = True
         problems = _wrong(config, name, progress, max_wait)

@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
@@ -26,7 +27,8 @@ func newOffers(a app) *cobra.Command {
 		Use:   "offers",
 		Short: "List available machines and prices",
 		Long: `Ask providers and this computer for available machines, and list them by price. The
-price is for the whole machine and one hour, in US dollars. Nothing is rented. Without
+price is for the whole machine and one hour, in US dollars. WAIT is what a provider with
+a queue expects now, for a machine of one hour. Nothing is rented. Without
 --gpu and --cpu, the list has every GPU, and this computer even if it has none.
 
 All providers use the same names of GPUs: H100, A100-80GB, L4, RTX-4090. A100 matches
@@ -84,7 +86,8 @@ func (a app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQu
 			a.UI.Tell("%s", nothingOffered(gpus, failure))
 			return nil
 		}
-		return term.PrintTable(w, a.UI.Width(), offerColumns(), offerRows(shown))
+		columns, rows := offerTable(shown)
+		return term.PrintTable(w, a.UI.Width(), columns, rows)
 	})
 	if failure != nil {
 		return failure
@@ -109,23 +112,31 @@ func nothingOffered(gpus []string, failure error) string {
 	return said
 }
 
-func offerColumns() []term.Column {
-	return []term.Column{{Title: "PROVIDER"}, {Title: "GPU"}, {Title: "COUNT"}, {Title: "GPU GB", Drop: 3}, {Title: "RAM GB", Drop: 4}, {Title: "REGION", Drop: 2}, {Title: "STOCK", Drop: 1}, {Title: "$/HOUR"}, {Title: "ID", Drop: 5}}
-}
-
-func offerRows(offers []engine.ProviderOffer) [][]string {
+// offerTable is the offers in columns. Few providers have a queue, so that its column is only there
+// where one tells of it.
+func offerTable(offers []engine.ProviderOffer) ([]term.Column, [][]string) {
+	columns := []term.Column{{Title: "PROVIDER"}, {Title: "GPU"}, {Title: "COUNT"}, {Title: "GPU GB", Drop: 3}, {Title: "RAM GB", Drop: 4}, {Title: "REGION", Drop: 2}, {Title: "STOCK", Drop: 1}, {Title: "$/HOUR"}, {Title: "ID", Drop: 5}}
 	number := func(v float64) string {
 		if v == 0 {
 			return "-"
 		}
 		return fmt.Sprintf("%.4g", v)
 	}
+	waits := false
 	rows := make([][]string, len(offers))
 	for n, o := range offers {
 		rows[n] = []string{
 			o.Provider, cmp.Or(o.GPU, "-"), number(float64(o.GPUCount)), number(o.GPUMemoryGB), number(o.MemoryGB), cmp.Or(o.Region, "-"),
 			cmp.Or(string(o.Stock), "-"), fmt.Sprintf("%.2f", o.CostPerHour), o.ID,
 		}
+		waits = waits || text.Wait(o.WaitSeconds, o.Queue) != ""
 	}
-	return rows
+	if !waits {
+		return columns, rows
+	}
+	price := len(columns) - 2
+	for n, o := range offers {
+		rows[n] = slices.Insert(rows[n], price, cmp.Or(text.Wait(o.WaitSeconds, o.Queue), "-"))
+	}
+	return slices.Insert(columns, price, term.Column{Title: "WAIT"}), rows
 }

@@ -120,10 +120,7 @@ func (f diskFlags) collect(ctx context.Context, e *engine.Engine, providers []st
 	if err != nil {
 		return report, err
 	}
-	if len(providers) > 0 && !slices.Contains(providers, "local") {
-		return report, nil
-	}
-	o := engine.PruneOptions{Unused: time.Duration(f.unused) * 24 * time.Hour, DryRun: f.dryRun}
+	o := engine.PruneOptions{Unused: time.Duration(f.unused) * 24 * time.Hour, DryRun: f.dryRun, Providers: providers}
 	if f.limited {
 		o.MaxBytes = max(1, int64(f.keep*1e9))
 	}
