@@ -64,7 +64,7 @@ func (p *Provider) Describe(context.Context) (sdk.ProviderInfo, error) {
 		Name:  Name,
 		Title: "a Kubernetes cluster of yours",
 		Features: []sdk.Feature{
-			sdk.FeatureTags, sdk.FeatureVolumes, sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureNoNetwork, sdk.FeatureCheck, sdk.FeatureClean,
+			sdk.FeatureTags, sdk.FeatureVolumes, sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureQueue, sdk.FeatureNoNetwork, sdk.FeatureCheck, sdk.FeatureClean,
 		},
 		PollSeconds: pollTime,
 	}, nil

@@ -33,6 +33,12 @@ func TestList(t *testing.T) {
 	if err := p.Terminate(t.Context(), "agents/seer-k3@lab"); err != nil || len(k.has("networkpolicies")) > 0 {
 		t.Errorf("%v; %q are left", err, k.has("networkpolicies"))
 	}
+	mustCreate(t, p, spec(func(s *sdk.MachineSpec) { s.Key, s.Owner, s.EndUnix = "seer-k4", "own-4", 0 }))
+	o := observe(t, p, "agents/seer-k4@lab")
+	list, err = p.List(t.Context(), "own-4")
+	if start := clusterTime.Unix(); err != nil || o.State != sdk.Running || len(list) != 1 || list[0].EndUnix < start+1200 || list[0].EndUnix > start+1300 {
+		t.Errorf("a pod whose time counts from its start: %+v, %v", list, err)
+	}
 	w := k.wired()
 	w.used = []sdk.KubeContext{{Name: "lab", Namespace: "agents"}, {Name: "removed", Namespace: "a"}}
 	if list, err := (&Provider{w}).List(t.Context(), "own-1"); err != nil || len(list) != 1 {
