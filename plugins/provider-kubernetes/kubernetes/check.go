@@ -45,7 +45,7 @@ func (p *Provider) Check(ctx context.Context, q sdk.CheckQuery) ([]sdk.Finding, 
 		func() []sdk.Finding { return c.checkQuotas(ctx, q, o) },
 		func() []sdk.Finding { return c.checkGPU(ctx, q, o) },
 		func() []sdk.Finding { return c.checkPod(ctx, q, o) },
-		func() []sdk.Finding { return checkNetwork(q) },
+		func() []sdk.Finding { return append(checkNetwork(q), checkIsolation(q)...) },
 	)
 	findings := make([][]sdk.Finding, len(looks))
 	var work sync.WaitGroup
@@ -143,7 +143,7 @@ func (c cluster) checkGPU(ctx context.Context, q sdk.CheckQuery, o options) []sd
 // checkPod shows the cluster a pod, without making it: admission, Pod Security, limits and classes
 // have their say.
 func (c cluster) checkPod(ctx context.Context, q sdk.CheckQuery, o options) []sdk.Finding {
-	spec := sdk.MachineSpec{Key: "seer-check", Owner: "seer-check", Command: []string{"python3"}, Port: 1, GPU: q.GPU, GPUCount: q.GPUCount, DiskGB: q.DiskGB, TimeoutSeconds: 60}
+	spec := sdk.MachineSpec{Key: "seer-check", Owner: "seer-check", Command: []string{"python3"}, Port: 1, GPU: q.GPU, GPUCount: q.GPUCount, DiskGB: q.DiskGB, TimeoutSeconds: max(60, q.TimeoutSeconds)}
 	if q.PythonVersion != "" {
 		spec.Image = &sdk.Image{PythonVersion: q.PythonVersion}
 	}
@@ -160,6 +160,13 @@ func (c cluster) checkPod(ctx context.Context, q sdk.CheckQuery, o options) []sd
 		return one(found(name, sdk.FindingFailed, err.Error(), "change what the message names"))
 	}
 	return one(found(name, sdk.FindingOK, "the cluster takes it, with the image "+wanted.Spec.Containers[0].Image, ""))
+}
+
+func checkIsolation(q sdk.CheckQuery) []sdk.Finding {
+	if q.Isolation == "" || q.Isolation == "auto" {
+		return nil
+	}
+	return one(found("isolation "+q.Isolation, sdk.FindingFailed, "the isolation of a machine is that of its pod", "leave sandbox.isolation out, and choose with provider_options.kubernetes.runtime_class"))
 }
 
 func checkNetwork(q sdk.CheckQuery) []sdk.Finding {

@@ -76,7 +76,11 @@ func (c cluster) listed(ctx context.Context, owner string) (found []sdk.Listed, 
 			continue
 		}
 		there[p.Metadata.Name] = true
-		found = append(found, c.entry(p.Metadata, owner, c.observation(p, now).State))
+		entry := c.entry(p.Metadata, owner, c.observation(p, now).State)
+		if start := p.Status.StartTime; entry.EndUnix == 0 && start != nil { // its time counts from there
+			entry.EndUnix = start.Unix() + p.Spec.ActiveDeadlineSeconds
+		}
+		found = append(found, entry)
 	}
 	policies, _, err := all[networkPolicy](ctx, c, call{doing: "listing the NetworkPolicies", path: c.policies(), query: mine})
 	if unreadable(err) || is(err, 404) {

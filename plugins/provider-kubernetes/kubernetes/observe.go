@@ -136,6 +136,9 @@ func (p pod) age(now time.Time) time.Duration {
 func (c cluster) observation(p pod, now time.Time) sdk.Observation {
 	o := c.state(p, now)
 	o.Message = oneline.Tidy(o.Message, maxText)
+	if o.State == sdk.Pending && p.Metadata.CreationTimestamp != nil && !now.IsZero() {
+		o.AfterSeconds = min(max(now.Sub(*p.Metadata.CreationTimestamp).Seconds()/5, 0), longestLook)
+	}
 	o.Isolation = "pod"
 	if p.Spec.RuntimeClassName != "" {
 		o.Isolation += ", runtime class " + p.Spec.RuntimeClassName
@@ -148,6 +151,9 @@ func (c cluster) observation(p pod, now time.Time) sdk.Observation {
 	}
 	return o
 }
+
+// longestLook is the time between two looks at a pod that has waited long, in seconds.
+const longestLook = 15
 
 func say(state sdk.State, format string, args ...any) sdk.Observation {
 	return sdk.Observation{State: state, Message: fmt.Sprintf(format, args...)}

@@ -112,7 +112,7 @@ func (c cluster) choices(ctx context.Context, q sdk.OfferQuery, o options) ([]ch
 	}
 	used, err := c.used(ctx)
 	counted := err == nil
-	if err != nil && !unreadable(err) {
+	if err != nil && sdk.CodeOf(err) != sdk.Unauthorized { // of the cluster, or of the user of the plugin
 		return nil, err
 	}
 	var found []choice
