@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -136,5 +137,93 @@ func TestGivingUp(t *testing.T) {
 	go func() { <-began; cancel() }()
 	if _, err := s.Open(ctx, "tcp:1"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// writes keeps what is written, each on its own.
+type writes struct {
+	net.Conn
+	mu  sync.Mutex
+	all [][]byte
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	w.all = append(w.all, bytes.Clone(p))
+	w.mu.Unlock()
+	return w.Conn.Write(p)
+}
+
+// What is sent is one write with its header, in both directions: each is a message of its own
+// where a stream is one of messages.
+func TestFramesAreOneWrite(t *testing.T) {
+	t.Parallel()
+	one, other := net.Pipe()
+	near, far := &writes{Conn: one}, &writes{Conn: other}
+	l := testkit.Serve(testkit.Loopback(t), testkit.Echo)
+	go func() { _ = pipe.Serve(t.Context(), far, to(l)) }()
+	s, err := pipe.Begin(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := s.Open(t.Context(), "tcp:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "what is sent and comes back"
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len(text))); err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range map[string]*writes{"near": near, "far": far} {
+		w.mu.Lock()
+		found := false
+		for _, p := range w.all {
+			found = found || len(p) == 12+len(text) && bytes.HasSuffix(p, []byte(text))
+		}
+		if !found {
+			t.Errorf("%s end: %q", name, w.all)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// A pipe to named targets leads nowhere else.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	l, other := testkit.Serve(testkit.Loopback(t), testkit.Say("hello")), testkit.Serve(testkit.Loopback(t), testkit.Say("secret"))
+	in, toFar := io.Pipe()
+	fromFar, out := io.Pipe()
+	var log testkit.Buffer
+	ended := make(chan int, 1)
+	target := fmt.Sprint("tcp:", testkit.Port(l))
+	go func() { ended <- pipe.TargetsMain([]string{target}, in, out, &log) }()
+	s, err := pipe.Begin(pipe.Stdio(fromFar, toFar))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := s.Open(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, to := range []string{fmt.Sprint("tcp:", testkit.Port(other)), "unix:/run/x"} {
+		_, err := s.Open(t.Context(), to)
+		var refused *pipe.Refused
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "it is not one of "+target) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	_ = s.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit status %d, %s", code, log.String())
+	}
+	if code := pipe.TargetsMain([]string{"tcp:0"}, in, out, &log); code != 2 || !strings.Contains(log.String(), "neither unix:/path nor tcp:PORT") {
+		t.Errorf("exit status %d, %s", code, log.String())
 	}
 }

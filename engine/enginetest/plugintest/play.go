@@ -121,14 +121,25 @@ func (s Step) call(ctx context.Context, p sdk.Provider) (any, error) {
 		return ask(s, func(in sdk.ListInput) (any, error) { return p.List(ctx, in.Owner) })
 	case "terminate":
 		return ask(s, func(in sdk.TerminateInput) (any, error) { return struct{}{}, p.Terminate(ctx, in.Handle) })
-	case "route":
-		router, ok := p.(sdk.Router)
-		if !ok {
-			return nil, sdk.Errorf(sdk.Unsupported, "the provider has no routes")
-		}
-		return ask(s, func(in sdk.RouteInput) (any, error) { return router.Route(ctx, in.Handle, in.Port) })
 	default:
-		return nil, fmt.Errorf("there is no call %q", s.Call)
+		return s.further(ctx, p)
+	}
+}
+
+// further makes a call that not every provider has.
+func (s Step) further(ctx context.Context, p sdk.Provider) (any, error) {
+	router, routes := p.(sdk.Router)
+	checker, checks := p.(sdk.Checker)
+	cleaner, cleans := p.(sdk.Cleaner)
+	switch {
+	case s.Call == "route" && routes:
+		return ask(s, func(in sdk.RouteInput) (any, error) { return router.Route(ctx, in.Handle, in.Port) })
+	case s.Call == "check" && checks:
+		return ask(s, func(q sdk.CheckQuery) (any, error) { return checker.Check(ctx, q) })
+	case s.Call == "clean" && cleans:
+		return ask(s, func(in sdk.CleanInput) (any, error) { return cleaner.Clean(ctx, in) })
+	default:
+		return nil, sdk.Errorf(sdk.Unsupported, "the provider has no %s", s.Call)
 	}
 }
 

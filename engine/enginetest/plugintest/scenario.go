@@ -85,7 +85,7 @@ type Step struct {
 
 // calls are what a step can call, without the kind that the exports begin with.
 func calls() []string {
-	return []string{"describe", "offers", "create", "observe", "list", "terminate", "route"}
+	return []string{"describe", "offers", "create", "observe", "list", "terminate", "route", "check", "clean"}
 }
 
 const maxTimes = 100
@@ -104,7 +104,7 @@ func (s Scenario) check(at string) error {
 		}
 	}
 	for i, a := range s.Kube {
-		named := a.Exec != nil && len(a.Exec.Argv) > 0 || a.Method != "" && strings.HasPrefix(a.Path, "/")
+		named := a.Exec != nil && len(a.Exec.Argv) > 0 || a.Method != "" && (strings.HasPrefix(a.Path, "/") || strings.HasPrefix(a.Path, "*"))
 		both := a.Exec != nil && a.Method+a.Path != ""
 		if err := s.answers(at, fmt.Sprintf("kube.%d", i), !named || both, "method and path, or exec with argv", a.Answers); err != nil {
 			return err

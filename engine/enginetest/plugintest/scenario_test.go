@@ -39,6 +39,10 @@ scenarios:
       - {call: terminate, input: {handle: "x/../../secrets/y"}, error: {code: invalid, message: "*not a plain path*"}}
       - {call: terminate, input: {handle: seer-a}}
       - {call: terminate, input: {handle: seer-a}, error: {code: not_found}}
+  - name: a part that it lacks
+    steps:
+      - {call: check, input: {}, error: {code: unsupported}}
+      - {call: clean, input: {dry_run: true}, error: {code: unsupported}}
   - name: no kubeconfig
     kube: []
     steps:

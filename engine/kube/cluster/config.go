@@ -3,13 +3,17 @@
 package cluster
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -33,6 +37,7 @@ type Cluster struct {
 	base   *url.URL
 	print  string        // the same for clusters that are reached in the same way
 	said   func() string // what an exec plugin has said last
+	limit  time.Duration // to the beginning of a command
 }
 
 // Config finds clusters. It reads the kubeconfig anew each time.
@@ -40,6 +45,10 @@ type Config struct {
 	// PluginSaid returns the last line that exec plugins have written to standard error; nil =
 	// it is not known.
 	PluginSaid func() string
+
+	// Patience is how long a pod may take to accept a command; default a minute. An exec plugin
+	// runs within it.
+	Patience time.Duration
 }
 
 // Open finds the cluster of a context; the empty name is the current one.
@@ -64,6 +73,10 @@ func (c Config) Open(name string) (*Cluster, error) {
 	}
 	loader := clientcmd.NewNonInteractiveClientConfig(*files, name, &clientcmd.ConfigOverrides{}, rules)
 	config, err := loader.ClientConfig()
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return nil, sdk.Errorf(sdk.Unauthorized, "use the Kubernetes context %s: a file of its credential cannot be read: %s; make it, or correct the kubeconfig", name, oneLine(err))
+	}
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "use the Kubernetes context %s: %s; correct the kubeconfig", name, oneLine(err))
 	}
@@ -106,7 +119,7 @@ func (c Config) cluster(context sdk.KubeContext, config *rest.Config) (*Cluster,
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "use the Kubernetes context %s: %s; correct the kubeconfig", context.Name, oneLine(err))
 	}
-	return &Cluster{Context: context, config: config, base: base, print: fingerprint(config), said: said}, nil
+	return &Cluster{Context: context, config: config, base: base, print: fingerprint(config), said: said, limit: cmp.Or(c.Patience, time.Minute)}, nil
 }
 
 // fingerprint tells configurations apart, also where only a file has changed.

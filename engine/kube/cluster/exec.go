@@ -34,14 +34,14 @@ type Streams struct {
 // it did not run to its end. The end of Stdin is that of the command's standard input. log gets a
 // line where the cluster wants the older protocol.
 func (c *Cluster) Exec(ctx context.Context, e sdk.KubeExec, s Streams, log func(string)) (int, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	begin, cancel := context.WithTimeout(ctx, c.limit) // it heeds the deadline alone
 	defer cancel()
 	rt, holder, err := websocket.RoundTripperFor(c.config)
 	if err != nil {
 		return 0, c.explain(err)
 	}
 	address := c.execURL(e)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	r, err := http.NewRequestWithContext(begin, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return 0, c.errorf(sdk.Invalid, "%v", err)
 	}
@@ -79,7 +79,7 @@ func older(err error) bool {
 	status := statusOf(err)
 	switch {
 	case status == nil:
-		return !strings.Contains(err.Error(), "(401 ")
+		return !is401(err)
 	case status.Code == http.StatusBadRequest:
 		return strings.Contains(status.Message, "Upgrade request required")
 	}
@@ -121,7 +121,7 @@ func (c *Cluster) execSPDY(ctx context.Context, address *url.URL, e sdk.KubeExec
 func (c *Cluster) explainExec(e sdk.KubeExec, err error) error {
 	status := statusOf(err)
 	if status == nil {
-		if strings.Contains(err.Error(), "(401 ") {
+		if is401(err) {
 			return c.refused()
 		}
 		return c.explain(err)

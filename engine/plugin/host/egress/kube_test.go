@@ -173,13 +173,17 @@ func TestRememberedClusters(t *testing.T) {
 		status       int
 		want         bool
 	}{
-		{"GET", "/pods", 200, false}, {"DELETE", "/pods/a", 200, false}, {"POST", "/pods", 403, false}, {"POST", "/pods", 404, false},
+		{"TRY", "/pods", 201, false}, {"GET", "/pods", 200, false}, {"DELETE", "/pods/a", 200, false}, {"POST", "/pods", 403, false}, {"POST", "/pods", 404, false},
 		{"POST", "/pods", 409, true}, {"PATCH", "/pods/a", 200, true}, {"POST", "/pods", 503, false},
 	} {
 		c := &cluster{do: func(context.Context, string, sdk.KubeRequest, []byte) (*http.Response, error) {
 			return said(tc.status, "{}"), nil
 		}}
-		a, err := kubeWorld(c, nil).guest(t).kubeRequest("lab", tc.method, "/api/v1/namespaces/team-a"+tc.path)
+		r := sdk.KubeRequest{Method: tc.method, Path: "/api/v1/namespaces/team-a" + tc.path}
+		if tc.method == "TRY" {
+			r.Method, r.Query = "POST", map[string][]string{"dryRun": {"All"}}
+		}
+		a, err := kubeWorld(c, nil).guest(t).kube(sdk.KubeOpen{Context: "lab", Request: &r}, "")
 		if err != nil || a.status != tc.status || len(c.used) == 1 != tc.want {
 			t.Errorf("%s %d: %v, remembered %v", tc.method, tc.status, err, c.used)
 		}
@@ -198,9 +202,8 @@ func TestClusterNeeds(t *testing.T) {
 		"GET /api/v1/namespaces":               {"", sdk.KubeCluster},
 		"GET /api/v1/namespaces/agents":        {"", sdk.KubeCluster},
 		"GET /api/v1/namespaces/agents/status": {"", sdk.KubeCluster},
-		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews": {"", sdk.KubeCluster},
-		"POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews":  {"", sdk.KubeCluster},
-		"GET /api/v1/pods":                                                    {"*", sdk.KubeRead},
+		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews":         {"", sdk.KubeCluster},
+		"POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews":          {"", sdk.KubeCluster},
 		"GET /api/v1/namespaces/agents/pods":                                  {"agents", sdk.KubeRead},
 		"GET /api/v1/namespaces/agents/pods/exec":                             {"agents", sdk.KubeRead}, // a pod of that name
 		"GET /api/v1/namespaces/agents/pods/seer-1/log":                       {"agents", sdk.KubeRead},
@@ -249,10 +252,8 @@ func TestClusterRefuses(t *testing.T) {
 		"GET /api/v1/namespaces/kube-system/pods":                 "does not allow read in the namespace kube-system",
 		"DELETE /api/v1/namespaces/other/pods/a":                  "does not allow write in the namespace other",
 		"GET /api/v1/pods":                                        "does not allow read in all namespaces",
-		"GET /api/v1/pods/a":                                      "name a namespace",
-		"GET /api/v1/services":                                    "name a namespace",
-		"GET /api/v1/configmaps":                                  "name a namespace",
-		"GET /apis/acme.example/v1/things":                        "name a namespace",
+		"GET /api/v1/configmaps":                                  "does not allow read in all namespaces",
+		"GET /apis/acme.example/v1/things/a":                      "name one in the path",
 		"GET /api/v1/watch/pods":                                  "may not open streams",
 		"POST /api/v1/namespaces":                                 "belongs to no namespace",
 		"DELETE /api/v1/namespaces/agents":                        "belongs to no namespace",
@@ -308,7 +309,17 @@ func TestContextRefused(t *testing.T) {
 		_, err := g.kubeRequest(name, "GET", pods)
 		testkit.WantCode(t, err, want, "")
 	}
-	_, err := g.kubeRequest("lab-2", "GET", "/api/v1/nodes")
+	every := kubeWorld(&cluster{do: func(context.Context, string, sdk.KubeRequest, []byte) (*http.Response, error) {
+		return said(200, "{}"), nil
+	}}, nil)
+	every.manifest.Permissions.Kube[0].Namespaces = []string{"?", "*"}
+	if _, err := every.guest(t).kubeRequest("lab", "GET", "/api/v1/pods"); err != nil {
+		t.Errorf("pods of all namespaces: %v", err)
+	}
+	every.manifest.Permissions.Kube[0].Namespaces = []string{"?", "a*", "*-*"}
+	_, err := every.guest(t).kubeRequest("lab", "GET", "/api/v1/pods")
+	testkit.WantCode(t, err, sdk.Unauthorized, "does not allow read in all namespaces")
+	_, err = g.kubeRequest("lab-2", "GET", "/api/v1/nodes")
 	testkit.WantCode(t, err, sdk.Unauthorized, "does not allow cluster of the context lab-2")
 	withheld := granted(kubeWorld(untouched(t), nil), func(line string) bool { return line != "kube context lab* namespace agents read" }).guest(t)
 	for _, name := range []string{"lab", ""} {
@@ -516,7 +527,10 @@ func FuzzKubePath(f *testing.F) {
 		if strings.ContainsAny(path, "%\\?#;") || slices.Contains(segments[1:], "") || slices.Contains(segments, "..") || path != strings.ToLower(path) {
 			t.Errorf("%s %q is let through", method, path)
 		}
-		if need.namespace != "" && !strings.Contains(path, "/namespaces/"+need.namespace+"/") {
+		if need.namespace == everyNamespace && (method != http.MethodGet || len(segments) > 6) {
+			t.Errorf("%s %q is in all namespaces", method, path)
+		}
+		if need.namespace != "" && need.namespace != everyNamespace && !strings.Contains(path, "/namespaces/"+need.namespace+"/") {
 			t.Errorf("%s %q is in %s", method, path, need.namespace)
 		}
 		if need.namespace == "" && method != http.MethodGet && !strings.Contains(path, "/selfsubject") {

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -182,19 +183,20 @@ func (c *clusterCall) answer() error {
 
 func (c *clusterCall) do() (*http.Response, error) {
 	r := *c.in.Request
-	var body io.Reader
-	if c.body != nil {
-		c.body.limit = maxKubeBody
-		body = c.body
-		if r.ContentType == "" {
-			r.ContentType = kubeBodies[0]
-		}
+	if c.body == nil {
+		return c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, nil)
 	}
-	resp, err := c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, body)
-	if err != nil && c.body.tooLong() {
-		err = sdk.Errorf(sdk.Invalid, "the body of %s has more than %d bytes, which is the limit", c, maxKubeBody)
+	if r.ContentType == "" {
+		r.ContentType = kubeBodies[0]
 	}
-	return resp, err
+	whole, err := io.ReadAll(io.LimitReader(c.body, maxKubeBody+1)) // a request that is cut off would be begun for nothing
+	if err != nil {
+		return nil, err
+	}
+	if len(whole) > maxKubeBody {
+		return nil, sdk.Errorf(sdk.Invalid, "the body of %s has more than %d bytes, which is the limit", c, maxKubeBody)
+	}
+	return c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, bytes.NewReader(whole))
 }
 
 func (c *clusterCall) exec() error {
@@ -217,9 +219,9 @@ func (c *clusterCall) exec() error {
 
 // remember notes where something is that the plugin has made. A conflict says that it is there.
 func (c *clusterCall) remember(status int) error {
-	contexts := c.s.g.o.KubeContexts
-	made := c.need.use == sdk.KubeWrite && c.in.Request.Method != http.MethodDelete && (status < 400 || status == http.StatusConflict)
-	if contexts == nil || !made {
+	contexts, r := c.s.g.o.KubeContexts, c.in.Request
+	makes := c.need.use == sdk.KubeWrite && r.Method != http.MethodDelete && len(r.Query["dryRun"]) == 0
+	if contexts == nil || !makes || status >= 400 && status != http.StatusConflict {
 		return nil
 	}
 	if err := contexts.Used(c.s.g.id, sdk.KubeContext{Name: c.in.Context, Namespace: c.need.namespace}); err != nil {
@@ -326,7 +328,10 @@ func (p *policy) searchKube(m sdk.Manifest, contextName string, need kubeNeed) s
 		namespace := ""
 		if need.use != sdk.KubeCluster {
 			i := slices.IndexFunc(r.Namespaces, func(pattern string) bool {
-				return pattern == everyNamespace || need.namespace != everyNamespace && p.isNamed(pattern, need.namespace)
+				if need.namespace == everyNamespace {
+					return pattern == everyNamespace
+				}
+				return p.isNamed(pattern, need.namespace)
 			})
 			if i < 0 {
 				continue
