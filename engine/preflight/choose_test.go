@@ -227,6 +227,20 @@ func TestAProviderThatCannotBeAskedIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestClosedNetwork lets a provider without isolations close the network of a machine if it says
+// that it can, and not limit it to hosts.
+func TestClosedNetwork(t *testing.T) {
+	l := clouds(t)
+	l.facts.Providers = append(l.facts.Providers, sdk.ProviderInfo{Name: "pods", Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureNoNetwork}})
+	l.facts.Offers["pods"] = []sdk.Offer{{ID: "cpu", Region: "lab"}}
+	if err := l.check("sandbox: {provider: pods, network: none}").Err(); err != nil {
+		t.Error(err)
+	}
+	if err := l.check("sandbox: {provider: pods, network: [example.org]}").Err(); err == nil || !strings.Contains(err.Error(), "provider `pods` cannot limit the sandbox to a list of hosts") {
+		t.Error(err)
+	}
+}
+
 // What a provider cannot do is found before anything is rented.
 func TestAbilities(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{

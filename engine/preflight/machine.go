@@ -175,7 +175,11 @@ func (c machineCheck) isolation() {
 			if asked != "auto" {
 				c.fail("sandbox.isolation", fmt.Sprintf("provider `%s` has its own isolation", p.Name), "remove the key")
 			}
-			if network != "open" && network != "host" && !(network == "none" && p.Has(sdk.FeatureNoNetwork)) {
+			switch closes := p.Has(sdk.FeatureNoNetwork); {
+			case network == "none" && closes, network == "open", network == "host":
+			case closes:
+				c.fail("sandbox.network", fmt.Sprintf("provider `%s` cannot limit the sandbox to a list of hosts", p.Name), "set network: none or open, or use another provider")
+			default:
 				c.fail("sandbox.network", fmt.Sprintf("provider `%s` cannot keep the sandbox off the network", p.Name), "set network: open, or use another provider")
 			}
 			continue
