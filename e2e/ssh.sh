@@ -142,7 +142,7 @@ for pause in 0.2 0.4 0.7; do
   wait $! 2>/dev/null || true
 done
 "$SEER" gc --provider ssh >/dev/null
-test "$("$SEER" ls --json | grep -Ec '"name": ?"dies')" = 0
+test "$("$SEER" ls --json | grep -c '"running"')" = 2 # lab and notebook
 
 echo "== without isolation only when it is asked for"
 cat >none.yaml <<'Y'
