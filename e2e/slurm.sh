@@ -151,7 +151,7 @@ fi
 "$SEER" up plain.yaml --name cancelled --yes -q >/dev/null
 login "scancel $(job)"
 ended cancelled stopped.*cancel
-ended short 'stopped.*time.limit'
+ended short 'stopped.*(time.limit|ended.by.itself)' # whichever of the two limits is first on a busy computer
 "$SEER" up plain.yaml --name killed --yes -q >/dev/null
 login "pkill -9 -f 'job serve'"
 ended killed 'failed.*killed'

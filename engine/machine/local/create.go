@@ -69,19 +69,19 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 }
 
 // endOf is the end of a machine by the clock of this computer; 0 = none.
-func (p *provider) endOf(spec sdk.MachineSpec) int64 {
+func (o Options) endOf(spec sdk.MachineSpec) int64 {
 	if spec.EndUnix == 0 {
 		return 0
 	}
-	return spec.EndUnix + p.ahead()
+	return spec.EndUnix + o.ahead()
 }
 
-// ahead is [Options].Ahead in seconds.
-func (p *provider) ahead() int64 {
-	if p.Ahead == nil {
+// ahead is Ahead in seconds.
+func (o Options) ahead() int64 {
+	if o.Ahead == nil {
 		return 0
 	}
-	return int64(p.Ahead() / time.Second)
+	return int64(o.Ahead() / time.Second)
 }
 
 // admit refuses what cannot be made here, and chooses the isolation.
