@@ -92,7 +92,7 @@ func (d *Driver) twins(ctx context.Context, all []Record, failed map[string]erro
 		p, err := d.provider(ctx, name, func(string) {})
 		var listed []sdk.Listed
 		if err == nil {
-			listed, err = p.List(ctx, d.Ledger.Owner())
+			listed, err = briefly(ctx, p).List(ctx, d.Ledger.Owner())
 		}
 		if err != nil {
 			failed[name] = fmt.Errorf("list the machines of %s: %w", name, err)
