@@ -91,8 +91,8 @@ func (d *Driver) twins(ctx context.Context, all []Record, failed map[string]erro
 		asked[name] = true
 		p, err := d.provider(ctx, name, func(string) {})
 		var listed []sdk.Listed
-		if err == nil {
-			listed, err = briefly(ctx, p).List(ctx, d.Ledger.Owner())
+		if err == nil && !hosted(ctx, p) {
+			listed, err = p.List(ctx, d.Ledger.Owner())
 		}
 		if err != nil {
 			failed[name] = fmt.Errorf("list the machines of %s: %w", name, err)
