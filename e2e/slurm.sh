@@ -1,6 +1,8 @@
 # Machines as jobs of a Slurm cluster, as docs/providers/slurm.md has it, with real daemons: calls and
 # GPUs; a queue; a job that is cancelled, preempted or reaches its time limit, and a node that is
 # lost; programs that are killed at each side; at the end nothing is left.
+# SLURM_TRACK=cgroup has Slurm follow processes by control groups; SLURM_DBD=1 has it keep accounts,
+# so that only sacct knows jobs which have ended (packages slurmdbd and mariadb-server).
 lacks=
 [ "$(id -u)" = 0 ] || lacks="root's rights, for namespaces and daemons of several users"
 for program in slurmctld slurmd munged sshd; do
