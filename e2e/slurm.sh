@@ -1,11 +1,14 @@
 # Machines as jobs of a Slurm cluster, as docs/providers/slurm.md has it, with real daemons: calls and
 # GPUs; a queue; a job that is cancelled, preempted or reaches its time limit, and a node that is
 # lost; programs that are killed at each side; at the end nothing is left.
+# SLURM_TRACK=cgroup has Slurm follow processes by control groups; SLURM_DBD=1 has it keep accounts,
+# so that only sacct knows jobs which have ended (packages slurmdbd and mariadb-server).
 lacks=
 [ "$(id -u)" = 0 ] || lacks="root's rights, for namespaces and daemons of several users"
 for program in slurmctld slurmd munged sshd; do
   PATH=$PATH:/usr/sbin command -v $program >/dev/null || lacks="$program (packages slurmctld slurmd slurm-client munge openssh-server: scripts/setup e2e)"
 done
+[ -r /etc/profile.d/modules.sh ] || lacks="modules (package environment-modules: scripts/setup e2e)"
 [ -z "$lacks" ] || { echo "e2e/slurm.sh lacks $lacks" >&2; exit 1; }
 export PATH=$PATH:/usr/sbin
 
@@ -103,6 +106,14 @@ test "$("$SEER" call two tools.echo text=hi)" = '"hi"'
 "$SEER" call two tools.gpus | tee gpus.txt | grep -q 'GPU-0000000[01]-.*,GPU-0000000[01]-.* nvidia0 nvidia1'
 "$SEER" exec two -- sh -c 'head -c 3000000 /dev/zero' | wc -c | grep -q 3000000
 
+# Modules and lines of set-up, of which the job's log has what they say; a module that there is not.
+experiment modules "20m, provider_options: {slurm: {modules: [tools/1.0], setup: [\"echo set-up: \$(lab-tool)\"]}}"
+"$SEER" up modules.yaml --name modules --yes -q >/dev/null
+login 'cat ~/.local/state/seer-slurm/*/log' | grep -qx 'set-up: the tool of the module'
+"$SEER" down modules -q
+if "$SEER" up modules.yaml --yes -q --set 'sandbox.provider_options.slurm.modules=[tools/2.0]' >out.txt 2>err.txt; then cat out.txt; false; fi
+grep -q 'module load fails' err.txt || { cat err.txt; false; }
+
 # The connection is cut during a call, and what carries it is killed: the call goes on.
 "$SEER" call two tools.slow seconds=6 >slow.txt &
 slow=$!
@@ -142,7 +153,7 @@ fi
 "$SEER" up plain.yaml --name cancelled --yes -q >/dev/null
 login "scancel $(job)"
 ended cancelled stopped.*cancel
-ended short 'stopped.*time.limit'
+ended short 'stopped.*(time.limit|ended.by.itself)' # whichever of the two limits is first on a busy computer
 "$SEER" up plain.yaml --name killed --yes -q >/dev/null
 login "pkill -9 -f 'job serve'"
 ended killed 'failed.*killed'

@@ -142,7 +142,8 @@ for pause in 0.2 0.4 0.7; do
   wait $! 2>/dev/null || true
 done
 "$SEER" gc --provider ssh >/dev/null
-test "$("$SEER" ls --json | grep -Ec '"name": ?"dies')" = 0
+"$SEER" ls >ls.txt
+[ "$(grep -Ec '(lab|notebook) *running' ls.txt)" = 2 ] && [ "$(wc -l <ls.txt)" = 3 ] || { cat ls.txt notebook.log; "$SEER" ls --all --json; exit 1; }
 
 echo "== without isolation only when it is asked for"
 cat >none.yaml <<'Y'

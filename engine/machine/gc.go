@@ -260,10 +260,14 @@ func (g *collector) machines(ctx context.Context, name string) {
 		g.failed(Record{Provider: name}, fmt.Errorf("list its machines: %w", err))
 		return
 	}
+	one := hosted(ctx, p)
 	// Every machine has had a record since before it was rented, so that one which is
 	// listed but not in what is read after that has none.
 	all, _ := g.d.Ledger.List()
 	for _, m := range listed {
+		if r, current, ok := keyOf(all, m.Key); one && ok && current && r.Live() {
+			continue // that of the record, maybe by another name of its host
+		}
 		if m.Owner == g.d.Ledger.Owner() {
 			g.machine(ctx, p, name, m, all)
 		}

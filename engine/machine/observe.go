@@ -91,7 +91,7 @@ func (d *Driver) twins(ctx context.Context, all []Record, failed map[string]erro
 		asked[name] = true
 		p, err := d.provider(ctx, name, func(string) {})
 		var listed []sdk.Listed
-		if err == nil {
+		if err == nil && !hosted(ctx, p) {
 			listed, err = p.List(ctx, d.Ledger.Owner())
 		}
 		if err != nil {

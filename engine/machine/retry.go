@@ -20,6 +20,16 @@ type retrier struct {
 	notify func(op string, wait time.Duration, err error)
 }
 
+// hosted reports whether the machines of a provider are on hosts of the user's. These make one
+// machine for a key, and list it under each name that the user has for the host.
+func hosted(ctx context.Context, p sdk.Provider) bool {
+	if r, ok := p.(*retrier); ok {
+		p = r.next
+	}
+	info, err := p.Describe(ctx)
+	return err == nil && slices.Contains(info.Features, sdk.FeatureRoutes)
+}
+
 // awayPatience is how long a host that does not answer is asked again where a machine is to be
 // ended: somebody waits for the answer, and the machine ends by itself.
 const awayPatience = 3 * time.Second
@@ -28,11 +38,7 @@ const awayPatience = 3 * time.Second
 // is away for hours; a cloud is busy for seconds.
 func briefly(ctx context.Context, p sdk.Provider) sdk.Provider {
 	r, ok := p.(*retrier)
-	if !ok {
-		return p
-	}
-	info, err := r.next.Describe(ctx)
-	if err != nil || !slices.Contains(info.Features, sdk.FeatureRoutes) {
+	if !ok || !hosted(ctx, p) {
 		return p
 	}
 	brief := *r

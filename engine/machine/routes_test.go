@@ -19,10 +19,23 @@ type routed struct {
 	*enginetest.Provider
 	asked       int
 	unreachable string
+	alias       string // before the handles of a second list; empty = there is none
 	away        string // the handle of a machine whose host does not answer
 }
 
+func (p *routed) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
+	listed, err := p.Provider.List(ctx, owner)
+	if p.alias != "" {
+		for _, m := range slices.Clone(listed) {
+			m.Handle = p.alias + m.Handle
+			listed = append(listed, m)
+		}
+	}
+	return listed, err
+}
+
 func (p *routed) Terminate(ctx context.Context, handle string) error {
+	handle = strings.TrimPrefix(handle, p.alias)
 	if handle == p.away {
 		return sdk.Errorf(sdk.Unavailable, "its host does not answer")
 	}
@@ -202,6 +215,31 @@ func TestOneHostIsAway(t *testing.T) {
 	}
 	p.away = ""
 	b.gc()
+	b.nothingLeft()
+}
+
+// TestHostOfTwoNames lists each machine a second time, by another name of its host: that is no
+// second machine, also while the first is started.
+func TestHostOfTwoNames(t *testing.T) {
+	t.Parallel()
+	b, p, _ := newRouted(t)
+	p.alias = "other/"
+	r := b.mustStart("one")
+	if _, err := b.ledger.Update(t.Context(), r.ID, func(r *machine.Record) error { r.Routes = nil; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.driver.Refresh(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if report := b.gc(); len(report.Cleaned)+len(report.Ended)+len(report.Failed) != 0 {
+		t.Errorf("%+v", report)
+	}
+	if all, err := b.driver.Refresh(t.Context()); err != nil || all[0].State != sdk.Running {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := b.driver.End(t.Context(), r, "enough"); err != nil {
+		t.Error(err)
+	}
 	b.nothingLeft()
 }
 

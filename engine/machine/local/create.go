@@ -69,15 +69,15 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 }
 
 // endOf is the end of a machine by the clock of this computer; 0 = none.
-func (o *Options) endOf(spec sdk.MachineSpec) int64 {
+func (o Options) endOf(spec sdk.MachineSpec) int64 {
 	if spec.EndUnix == 0 {
 		return 0
 	}
 	return spec.EndUnix + o.ahead()
 }
 
-// ahead is [Options].Ahead in seconds.
-func (o *Options) ahead() int64 {
+// ahead is Ahead in seconds.
+func (o Options) ahead() int64 {
 	if o.Ahead == nil {
 		return 0
 	}

@@ -48,18 +48,22 @@ func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 	return all, nil
 }
 
-// listed reads the lines of list.sh.
+// listed reads the lines of list.sh. Of a job that Slurm has forgotten only the folder is left.
 func listed(host, owner string, lines [][]string) (all []sdk.Listed) {
 	jobs := parseJobs(lines)
 	for _, l := range lines {
-		if l[0] != "dir" || len(l) != 4 || l[2] != owner {
+		if l[0] != "dir" || len(l) != 5 || l[2] != owner {
 			continue
 		}
+		end, _ := strconv.ParseInt(l[3], 10, 64) // 0 = unknown
+		known := len(all)
 		for _, j := range jobs {
 			if j.name == l[1] {
-				end, _ := strconv.ParseInt(l[3], 10, 64) // 0 = unknown
 				all = append(all, sdk.Listed{Handle: join(host, j.id, l[1]), Key: l[1], Owner: owner, State: j.observation().State, EndUnix: end})
 			}
+		}
+		if len(all) == known && number.MatchString(l[4]) {
+			all = append(all, sdk.Listed{Handle: join(host, l[4], l[1]), Key: l[1], Owner: owner, State: sdk.Stopped, EndUnix: end})
 		}
 	}
 	slices.SortFunc(all, func(a, b sdk.Listed) int { return strings.Compare(a.Handle, b.Handle) })

@@ -234,9 +234,12 @@ func TestRoute(t *testing.T) {
 
 func TestListAndTerminate(t *testing.T) {
 	t.Parallel()
-	c := &cluster{usual: "login", answers: map[string]string{listScript: running + "dir|seer-k1|own-1|123\ndir|seer-k2|own-1|123\ndir|seer-k3|own-2|1\n"}}
+	c := &cluster{usual: "login", answers: map[string]string{listScript: running + "dir|seer-k1|own-1|123|17\ndir|seer-k2|own-1|123|\ndir|seer-k3|own-2|1|19\ndir|seer-k4|own-1|5|16\n"}}
 	list, err := c.provider().List(t.Context(), "own-1")
-	if err != nil || !reflect.DeepEqual(list, []sdk.Listed{{Handle: "login/17/seer-k1", Key: "seer-k1", Owner: "own-1", State: sdk.Starting, EndUnix: 123}}) {
+	if err != nil || !reflect.DeepEqual(list, []sdk.Listed{
+		{Handle: "login/16/seer-k4", Key: "seer-k4", Owner: "own-1", State: sdk.Stopped, EndUnix: 5}, // Slurm has forgotten it
+		{Handle: "login/17/seer-k1", Key: "seer-k1", Owner: "own-1", State: sdk.Starting, EndUnix: 123},
+	}) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	c.used = []string{"gone"}

@@ -26,6 +26,7 @@ if [ -z "$id" ]; then
   if ! sbatch --parsable --job-name="$key" --comment="seer $owner" --output="$dir/log" --open-mode=append "$@" \
     "$dir/job.sh" "$program" "$dir" >"$dir/said" 2>"$dir/refused" 9>&- </dev/null; then
     cat "$dir/refused" >&2
+    rm -rf "$dir"
     exit 91
   fi
   id=$(sed -n 's/^\([0-9][0-9]*\)\(;.*\)\{0,1\}$/\1/p' "$dir/said" | tail -n 1)
