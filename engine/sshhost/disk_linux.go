@@ -1,6 +1,14 @@
 package sshhost
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // networkDisks are the file systems, by the number that statfs gives, whose files other
 // computers have as well. FUSE may be one.
@@ -23,4 +31,21 @@ func networkDisk(dir string) (bool, error) {
 		return false, err
 	}
 	return networkDisks[uint32(fs.Type)], nil
+}
+
+// userNamespaces tries whether a program of the user gets a user namespace, which bubblewrap and
+// gVisor need without root.
+func userNamespaces() error {
+	cmd := exec.Command("/bin/true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return nil
+	}
+	return fmt.Errorf("programs of users get no user namespace: %w", err)
 }

@@ -17,3 +17,6 @@ func networkDisk(dir string) (bool, error) {
 	name := unix.ByteSliceToString(fs.Fstypename[:])
 	return strings.Contains("nfs smbfs afpfs webdav macfuse osxfuse", name), nil
 }
+
+// userNamespaces is of Linux.
+func userNamespaces() error { return nil }

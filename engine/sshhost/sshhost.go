@@ -21,6 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/pipe"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -29,7 +30,8 @@ const maxInput = 8 << 20
 
 // ProviderMain is `seer-runtime provider METHOD`: it calls a method of the provider, with the
 // JSON input of the plugin contract on in, and writes an [sdk.Envelope] to out. METHOD is
-// describe, offers, create, observe, list, terminate, or facts, which gives [Facts]. It
+// describe, offers, create, observe, list, terminate, check, clean, check-node, which is check
+// on a computer where a job runs, or facts, which gives [Facts]. It
 // returns the exit status: 0, also where the method has failed.
 func ProviderMain(method string, in io.Reader, out, log io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -54,9 +56,11 @@ func answer(ctx context.Context, method string, in io.Reader, log io.Writer) sdk
 	if err != nil {
 		return failure(err)
 	}
-	h, err := open(os.Getenv, networkDisk, log)
-	if err != nil {
-		return failure(sdk.Errorf(sdk.Unsupported, "%v", err))
+	var h *host
+	if method != nodeMethod {
+		if h, err = open(os.Getenv, networkDisk, log); err != nil {
+			return failure(sdk.Errorf(sdk.Unsupported, "%v", err))
+		}
 	}
 	result, err := call(ctx, h, input)
 	if err != nil {
@@ -98,7 +102,18 @@ var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, 
 		return struct{}{}, h.Terminate(ctx, in.Handle)
 	}),
 	"facts": method(func(ctx context.Context, h *host, _ struct{}) (any, error) { return h.facts(ctx), nil }),
+	"check": method(func(ctx context.Context, h *host, in sdk.CheckQuery) (any, error) {
+		return newChecker().check(ctx, h.where, h.where.cacheOf(os.Getenv), in), nil
+	}),
+	nodeMethod: method(func(ctx context.Context, _ *host, in sdk.CheckQuery) (any, error) {
+		return newChecker().checkNode(ctx, in), nil
+	}),
+	"clean": method(func(ctx context.Context, h *host, in sdk.CleanInput) (any, error) { return h.clean(ctx, in) }),
 }
+
+// nodeMethod is "check" on a computer where a job runs. Nothing is kept below the user's folders
+// there, so that it opens none.
+const nodeMethod = "check-node"
 
 func method[In any](call func(context.Context, *host, In) (any, error)) func(context.Context, *host, []byte) (any, error) {
 	return func(ctx context.Context, h *host, input []byte) (any, error) {
@@ -142,6 +157,7 @@ func aheadOf(theirs int64, now time.Time) time.Duration {
 type host struct {
 	sdk.Provider
 	where place
+	store *state.Store
 	sweep func() error
 	ahead time.Duration // of the clock by which ends of machines are set
 }
@@ -161,7 +177,7 @@ func open(getenv func(string) string, networked func(string) (bool, error), log 
 	if err != nil {
 		return nil, err
 	}
-	h := &host{where: where}
+	h := &host{where: where, store: store}
 	h.Provider, err = local.Open(store, local.Options{
 		ArtifactsDir: filepath.Dir(self), NetProxy: []string{self, "netproxy"}, Watchdog: []string{self, "watchdog"},
 		Python: func(ctx context.Context) (isolation.Interpreter, error) { return anyPython(ctx, getenv) },

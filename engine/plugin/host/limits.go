@@ -64,7 +64,8 @@ func (l Limits) asked(p sdk.PluginLimits) Limits {
 
 // of is the time of one call of an export.
 func (l Limits) of(export string) time.Duration {
-	if export == sdk.ExportProviderCreate || export == sdk.ExportProviderSnapshot {
+	switch export {
+	case sdk.ExportProviderCreate, sdk.ExportProviderSnapshot, sdk.ExportProviderCheck, sdk.ExportProviderClean:
 		return l.StepTime
 	}
 	return l.CallTime

@@ -33,16 +33,9 @@ func (p *Provider) Route(ctx context.Context, handle string, port int) (sdk.Rout
 // List implements [sdk.Provider]. It asks the cluster of the setting and all that this plugin has
 // used, for an experiment that named one may be gone. It fails if one of them does not answer.
 func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
-	host, err := p.usual()
+	hosts, err := p.known()
 	if err != nil {
 		return nil, err
-	}
-	hosts, err := p.Runner.Hosts()
-	if err != nil {
-		return nil, err
-	}
-	if host != "" && !slices.Contains(hosts, host) {
-		hosts = append(hosts, host)
 	}
 	var all []sdk.Listed
 	for _, host := range hosts {
@@ -81,4 +74,17 @@ func (p *Provider) Terminate(ctx context.Context, handle string) error {
 	}
 	_, err := p.run(ctx, host, endScript, nil, key)
 	return err
+}
+
+// known are the clusters that this plugin has used, and that of the setting.
+func (p *Provider) known() ([]string, error) {
+	host, err := p.usual()
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := p.Runner.Hosts()
+	if err == nil && host != "" && !slices.Contains(hosts, host) {
+		hosts = append(hosts, host)
+	}
+	return hosts, err
 }

@@ -29,6 +29,12 @@ var (
 	offersScript string
 	//go:embed scripts/connect.sh
 	connectScript string
+	//go:embed scripts/check.sh
+	checkScript string
+	//go:embed scripts/node.sh
+	nodeScript string
+	//go:embed scripts/clean.sh
+	cleanScript string
 )
 
 // argv is a command that runs a script with arguments.

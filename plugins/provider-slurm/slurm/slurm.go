@@ -17,7 +17,7 @@ const (
 	Version = "0.1.0"
 )
 
-// Provider implements [sdk.Provider] and [sdk.Router]. It is safe for concurrent use.
+// Provider implements [sdk.Provider], [sdk.Router], [sdk.Checker] and [sdk.Cleaner]. It is safe for concurrent use.
 type Provider struct {
 	// Settings are the values of the manifest's settings.
 	Settings func() (map[string]string, error)
@@ -34,6 +34,8 @@ type Runner interface {
 var (
 	_ sdk.Provider = (*Provider)(nil)
 	_ sdk.Router   = (*Provider)(nil)
+	_ sdk.Checker  = (*Provider)(nil)
+	_ sdk.Cleaner  = (*Provider)(nil)
 	_ Runner       = guestssh.Client{}
 )
 
@@ -43,7 +45,7 @@ func (p *Provider) Describe(context.Context) (sdk.ProviderInfo, error) {
 	return sdk.ProviderInfo{
 		Name:     Name,
 		Title:    "a Slurm cluster of yours",
-		Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes},
+		Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureCheck, sdk.FeatureClean},
 		Isolations: []sdk.Isolation{
 			{Name: "auto", Usable: true}, {Name: "bubblewrap", Usable: true}, {Name: "gvisor", Usable: true}, {Name: "none", Usable: true},
 		},

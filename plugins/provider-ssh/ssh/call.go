@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -26,25 +27,7 @@ func ask[Out any](ctx context.Context, p *Provider, host, method string, in any)
 	if err != nil {
 		return out, err // it names the host
 	}
-	var e sdk.Envelope
-	if json.Unmarshal(result.Stdout, &e) != nil || e.OK == nil && e.Error == nil {
-		return out, sdk.Errorf(sdk.Unavailable, "on %s: Seer's program ended with exit code %d: %s", host, result.Code, lastLine(result.Stderr))
-	}
-	if e.Error != nil {
-		return out, &sdk.Error{Code: e.Error.Code, Message: "on " + host + ": " + e.Error.Message, Seconds: e.Error.Seconds}
-	}
-	if err := json.Unmarshal(e.OK, &out); err != nil {
-		return out, sdk.Errorf(sdk.Internal, "on %s: the answer to %s is not what the contract says: %v", host, method, err)
-	}
-	return out, nil
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return "it said nothing"
-	}
-	return text[strings.LastIndexByte(text, '\n')+1:]
+	return bare.Answer[Out](host, result)
 }
 
 // answer is what one of several hosts has said.
