@@ -86,7 +86,7 @@ func (e *Engine) wireUpkeep(o Options) {
 	}
 	e.cleaner = &cleanup.Cleaner{
 		Store: e.store, Ledger: e.ledger, Driver: e.driver, Builder: e.starter.Builder, Copies: e.starter.Copies, Snapshots: e.Snapshots,
-		CheckProviders: e.plugins.CheckProviders, Now: o.Now, Logger: o.Logger,
+		CheckProviders: e.plugins.CheckProviders, Provider: e.plugins.Provider, Now: o.Now, Logger: o.Logger,
 	}
 	e.starter.PruneDaily = e.cleaner.PruneDaily
 	e.models = &models.Manager{
@@ -95,6 +95,6 @@ func (e *Engine) wireUpkeep(o Options) {
 	}
 	e.doctor = &doctor.Doctor{
 		Python: e.python, Paths: e.paths, Store: e.store, Getenv: o.getenv, Plugins: e.Plugins, PluginDirs: e.PluginDirs(), Now: o.Now,
-		GPUs: isolation.GPUs, Local: e.starter.Local,
+		GPUs: isolation.GPUs, Local: e.starter.Local, Ready: e.starter.Ready,
 	}
 }

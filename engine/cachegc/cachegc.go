@@ -38,6 +38,10 @@ type Options struct {
 	Unused   time.Duration // what was not used for so long goes; 0 = 30 days
 	MaxBytes int64         // of everything together: what was used longest ago goes first, but nothing of the last day; 0 = any
 	DryRun   bool          // only tell
+
+	// Providers are those whose backends are cleaned. Empty = only this computer is. A Collector
+	// does not heed it.
+	Providers []string
 }
 
 // Removed is what was removed, or would be.

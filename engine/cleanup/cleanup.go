@@ -22,6 +22,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Cleaner removes what nobody needs. All fields must be set.
@@ -34,6 +35,7 @@ type Cleaner struct {
 	Snapshots func() (*snapshot.Store, error) // [snapshot.ErrNoFolder] = there are none
 	// CheckProviders finds that there are providers of these names.
 	CheckProviders func(ctx context.Context, names ...string) error
+	Provider       func(ctx context.Context, name string) (sdk.Provider, error)
 	Now            func() time.Time
 	Logger         hclog.Logger
 }
@@ -87,11 +89,44 @@ func (c *Cleaner) sweepSnapshots(ctx context.Context) error {
 // Prune removes what starts have made on this computer and nobody has used for long: layers
 // of packages and repositories, unpacked images, saved systems, blinded copies of models, and
 // the views of models of the Hub. The cache of the Hub's own clients is the user's.
-// What a sandbox, a snapshot or another of them needs stays. It tells what it has removed,
-// or would remove, also beside an error.
-func (c *Cleaner) Prune(ctx context.Context, o cachegc.Options) ([]machine.GCItem, error) {
+// What a sandbox, a snapshot or another of them needs stays. With Providers, it has those clean
+// what Seer keeps on their backends instead; those of this computer are named local. It tells what
+// it has removed, or would remove, also beside an error.
+func (c *Cleaner) Prune(ctx context.Context, o cachegc.Options) (items []machine.GCItem, err error) {
+	for _, name := range o.Providers {
+		if name == local.Name {
+			continue
+		}
+		cleaned, err := c.cleanBackend(ctx, name, o.DryRun)
+		items = append(items, cleaned...)
+		if err != nil {
+			return items, errdefs.Wrap(errdefs.KindProvider, err)
+		}
+	}
+	if len(o.Providers) > 0 && !slices.Contains(o.Providers, local.Name) {
+		return items, nil
+	}
 	removed, err := c.collector().Prune(ctx, o)
-	return asItems(removed), errdefs.Wrap(errdefs.KindInternal, err)
+	return append(items, asItems(removed)...), errdefs.Wrap(errdefs.KindInternal, err)
+}
+
+// cleanBackend has a provider remove what is kept on its backend for later machines. One that
+// keeps nothing has nothing to remove.
+func (c *Cleaner) cleanBackend(ctx context.Context, name string, dry bool) (items []machine.GCItem, err error) {
+	p, err := c.Provider(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := p.Describe(ctx)
+	cleaner, ok := p.(sdk.Cleaner)
+	if err != nil || !ok || !info.Has(sdk.FeatureClean) {
+		return nil, err
+	}
+	gone, err := cleaner.Clean(ctx, sdk.CleanInput{DryRun: dry})
+	for _, one := range gone {
+		items = append(items, machine.GCItem{Provider: name, Handle: one.Name, Bytes: one.Bytes, Why: "nothing on the backend uses it"})
+	}
+	return items, err
 }
 
 // PruneDaily prunes once a day, in silence.

@@ -19,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/pyenv"
+	"github.com/seer-engine/seer/engine/readiness"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -36,6 +37,7 @@ type Doctor struct {
 
 	GPUs  func(context.Context) (isolation.GPUSet, error) // of this computer
 	Local func() (sdk.Provider, error)                    // the provider of this computer, which knows who uses them
+	Ready func() readiness.Checker                        // asks providers
 }
 
 // Finding is one thing that [Doctor.Check] looked at.
@@ -48,12 +50,17 @@ type Finding struct {
 	Fixed    bool            `json:"fixed,omitempty"`    // it was missing, and [Doctor.Fix] has installed it
 
 	Optional bool `json:"optional,omitempty"` // most experiments do without it
+
+	State string `json:"state,omitempty"` // of a provider's finding: see [sdk.Finding]
 }
 
 // Needed reports whether Seer needs it for every sandbox: one kind of isolation is always
 // usable, VS Code is for debug, and an experiment that asks for what is not there is
 // refused with the reason.
 func (f Finding) Needed() bool {
+	if f.State != "" {
+		return f.State == sdk.FindingFailed
+	}
 	return f.Name != codeServerName && f.Name != networkName && !strings.HasPrefix(f.Name, "isolation ") && !strings.HasPrefix(f.Name, gpuName)
 }
 
@@ -65,10 +72,17 @@ const (
 	gpuName        = "gpu" // and the number of one, or the isolation in which they were tried
 )
 
-// Check looks at everything this computer needs for sandboxes and agents. It
-// changes nothing; [Doctor.Fix] does.
-func (d *Doctor) Check(ctx context.Context) []Finding {
-	findings := []Finding{d.checkPython()}
+// Check looks at everything that this computer needs for sandboxes and agents, or else at what
+// machines of the providers in question need. It changes nothing; [Doctor.Fix] does.
+func (d *Doctor) Check(ctx context.Context, of ...Query) []Finding {
+	var findings []Finding
+	for _, q := range of {
+		findings = append(findings, d.CheckProvider(ctx, q)...)
+	}
+	if len(of) > 0 {
+		return findings
+	}
+	findings = append(findings, d.checkPython())
 	findings = append(findings, d.checkIsolation(ctx)...)
 	if runtime.GOOS == "linux" {
 		findings = append(findings, d.checkNetwork(ctx))

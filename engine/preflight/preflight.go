@@ -42,12 +42,19 @@ type Facts struct {
 	// in OfferErrors was not asked: it is taken at its word, at an unknown price.
 	Offers      map[string][]sdk.Offer
 	OfferErrors map[string]error
-	Offline     bool // no provider was to be asked: prices are not known yet
+	Checks      map[string]Checked // what providers with [sdk.FeatureCheck] have found; the others were not asked
+	Offline     bool               // no provider was to be asked: prices are not known yet
 
 	// Unguarded allows providers that cannot end their machines by themselves.
 	Unguarded bool
 	// Waits says that a machine that is not free now will be waited for.
 	Waits bool
+}
+
+// Checked is what a provider has found that looked at what its machines need.
+type Checked struct {
+	Findings []sdk.Finding
+	Err      error // it could not look
 }
 
 // AgentProblem is why an agent cannot start.
@@ -145,7 +152,7 @@ func (r Report) Warnings() []Finding {
 func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
 	c := &check{exp: exp, facts: facts}
 	m := machineCheck{c}
-	steps := []func(){m.gpus, m.providers, m.isolation, m.abilities, m.choose, c.files, c.fetched, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, m.ports, c.agent}
+	steps := []func(){m.gpus, m.providers, m.isolation, m.abilities, m.ready, m.choose, c.files, c.fetched, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, m.ports, c.agent}
 	mistakes := exp.Mistakes()
 	if len(mistakes) > 0 {
 		steps = []func(){m.gpus, m.namedProviders, c.files, c.fetched, c.interfaces, c.secrets, c.programs}

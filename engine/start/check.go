@@ -150,7 +150,7 @@ func (s *Starter) Agents(exp *experiment.Experiment) (agent.Sources, error) {
 func (s *Starter) facts() *facts.Collector {
 	return &facts.Collector{
 		Plugins: s.Plugins, Python: s.Python, Paths: s.Paths, Store: s.Store, LookupEnv: s.LookupEnv, Logger: s.Logger,
-		Offers: s.Offers, Local: s.Local,
+		Offers: s.Offers, Ready: s.Ready(), Local: s.Local,
 		GitEnv: func(env *preflight.Env, exp *experiment.Experiment) (map[string]string, error) {
 			set, err := s.Builder.Settings(env, exp)
 			return set.Here, err

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -135,4 +136,22 @@ func (r *Registry) Paying(ctx context.Context, provider string) trust.Account {
 		}
 	}
 	return a
+}
+
+// Identity is the same text for the same plugin of a provider with the same settings. It is empty
+// for a provider of this program.
+func (r *Registry) Identity(ctx context.Context, provider string) (string, error) {
+	h, p, ok := r.providerPlugin(ctx, provider)
+	if !ok {
+		return "", nil
+	}
+	settings, err := h.Settings(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	text := p.Digest
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		text += fmt.Sprintf(" %q=%q", name, settings[name])
+	}
+	return digest(text), nil
 }

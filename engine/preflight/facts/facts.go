@@ -24,6 +24,7 @@ import (
 	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/pyenv"
+	"github.com/seer-engine/seer/engine/readiness"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/trust"
@@ -40,6 +41,7 @@ type Collector struct {
 	Logger    hclog.Logger
 
 	Offers offers.Source                // asks a provider what it has
+	Ready  readiness.Checker            // asks a provider what stands in the way of its machines
 	Local  func() (sdk.Provider, error) // the provider of this computer
 
 	// GitEnv is the environment for git with the user's settings. Beside an error it may be
@@ -117,7 +119,9 @@ func (c *Collector) Collect(ctx context.Context, exp *experiment.Experiment, off
 		return f, err
 	}
 	if f.Offline = offline; !offline {
+		checks := c.checks(ctx, exp, &f)
 		c.offers(ctx, exp, &f)
+		f.Checks = <-checks
 	}
 	f.ProxyOnly = <-proxyOnly
 	if exp.Agent != nil {

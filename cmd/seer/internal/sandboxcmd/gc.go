@@ -35,7 +35,9 @@ until no such machine can appear, for up to 90 seconds.
 
 With --provider, gc asks only that provider, even if no known sandbox is there. It
 shows machines that this computer started but has no record of, and deletes them
-after their time limit. It never touches machines of others who share the account.
+after their time limit. It never touches machines of others who share the account. On
+hosts and clusters of your own it also removes Seer's programs and cache that no
+machine uses, and what ended machines have left.
 
 Starts cache layers of packages, unpacked images, systems with packages and copies of
 hidden models on this computer. gc removes entries that nobody has used for 30 days;
@@ -120,10 +122,7 @@ func (f diskFlags) collect(ctx context.Context, e *engine.Engine, providers []st
 	if err != nil {
 		return report, err
 	}
-	if len(providers) > 0 && !slices.Contains(providers, "local") {
-		return report, nil
-	}
-	o := engine.PruneOptions{Unused: time.Duration(f.unused) * 24 * time.Hour, DryRun: f.dryRun}
+	o := engine.PruneOptions{Unused: time.Duration(f.unused) * 24 * time.Hour, DryRun: f.dryRun, Providers: providers}
 	if f.limited {
 		o.MaxBytes = max(1, int64(f.keep*1e9))
 	}
@@ -153,7 +152,7 @@ func gcText(a app, w io.Writer, r machine.GCReport, dryRun bool) error {
 	if n == 0 {
 		text := "Nothing to clean up."
 		if dryRun {
-			text = "Nothing would go from this computer's disk; machines were not asked."
+			text = "Nothing would go from this computer's disk or from the named providers; machines were not asked."
 		}
 		a.UI.Tell("%s", text)
 	}
