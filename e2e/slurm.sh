@@ -70,7 +70,7 @@ for wrong in partition=gpus gpu=H100; do
   case $wrong in partition*) more=(--set sandbox.provider_options.slurm.partition=gpus) ;; *) more=(--set sandbox.gpu=H100) ;; esac
   printf 'name: wrong\nsandbox: {provider: slurm}\n' >wrong.yaml
   if "$SEER" up wrong.yaml --yes -q "${more[@]}" >out.txt 2>err.txt; then cat out.txt; false; fi
-  grep -Eq 'did you mean gpu|has no H100' err.txt || { cat err.txt; false; }
+  grep -Eq 'did you mean gpu|no node has 1 × H100' err.txt || { cat err.txt; false; }
 done
 
 if [ -n "${SLURM_DBD:-}" ]; then
@@ -78,6 +78,15 @@ if [ -n "${SLURM_DBD:-}" ]; then
   if "$SEER" up wrong.yaml --yes -q >out.txt 2>err.txt; then cat out.txt; false; fi
   grep -q 'Invalid account.*set provider_options.slurm.account' err.txt || { cat err.txt; false; }
 fi
+# The cluster looks at itself, on a compute node only when asked to.
+"$SEER" doctor --provider slurm --set sandbox.network=none --set sandbox.gpu=a100 >checks.txt
+for what in 'login to login' 'partition .* on login' 'GPUs in the partition' "Seer's program on login"; do grep -q "^ok  $what" checks.txt; done
+grep -q '^--  compute node' checks.txt
+await '"$SEER" doctor --provider slurm --set sandbox.network=none --on-node >checks.txt; grep -q " on a node" checks.txt' # none may be free
+for what in 'python on a node' 'isolation on a node' 'node-local scratch on a node'; do grep -q "^ok  $what" checks.txt; done
+if "$SEER" doctor --provider slurm --set sandbox.provider_options.slurm.partition=gpus --set sandbox.timeout=700h >checks.txt 2>/dev/null; then cat checks.txt; false; fi
+grep -q '^!!  partition gpus on login' checks.txt
+test "$(login 'squeue -h')" = ""
 
 cat >interface.py <<'P'
 import os, time
@@ -180,4 +189,5 @@ await nothing_on_nodes
 "$SEER" down --all -q
 "$SEER" gc --provider slurm >/dev/null
 test "$(login 'squeue -h; ls ~/.local/state/seer-slurm')" = ""
+test "$(login 'find ~/.cache/seer -type f ! -path "*/host/*"')" = "" # gc has cleaned the cache as well
 nothing_on_nodes

@@ -29,6 +29,15 @@ cp notebook.yaml file.yaml
 sed -i 's|local_dirs.*\]|local_files: [[set/a.txt, /a.txt]]|' file.yaml
 if "$SEER" up file.yaml --yes -q >out.txt 2>err.txt; then cat out.txt && exit 1; fi
 grep -q 'put it into a folder, such as /data/a.txt' err.txt || { cat err.txt && exit 1; }
+echo "== the host looks at itself: all at once, with what to do"
+"$SEER" doctor --provider ssh --set sandbox.network=none >checks.txt
+for what in 'login to box' "Seer's program on box" 'python on box' 'isolation on box' 'state folder on box'; do grep -q "^ok  $what" checks.txt; done
+if "$SEER" doctor --provider ssh --set sandbox.network=none --set sandbox.disk=900000 --set-string sandbox.python_version=3.99 >checks.txt 2>/dev/null; then cat checks.txt && exit 1; fi
+grep -q '^!!  python 3.99 on box' checks.txt
+grep -q '^!!  state folder on box' checks.txt
+if "$SEER" up away.yaml --set 'sandbox.provider_options.ssh.host=box' --set-string sandbox.python_version=3.99 --yes -q >out.txt 2>err.txt; then exit 1; fi
+grep -q 'python 3.99 on box: .*no python3.99' err.txt
+"$SEER" doctor --provider local | grep -q '^--  local .*no checks of its own'
 
 echo "== the example, by way of the bastion: byte for byte what a local run gives"
 cp -r "$TOP/examples/induction-heads" demo
@@ -164,6 +173,8 @@ echo "== nothing is left"
 "$SEER" down lab -q >/dev/null
 "$SEER" gc --provider ssh >/dev/null
 test -z "$(find "$LAB/home/.local/state/seer/local" -name '*.json')"
+"$SEER" gc --provider ssh --dry-run >/dev/null
+test -z "$(find "$LAB/home/.cache/seer" -type f ! -path '*/host/*')" # gc has cleaned the cache as well
 for _ in $(seq 100); do
   left=$(pgrep -f "$LAB/home|forward $HOME" || true)
   [ -n "$left" ] || break

@@ -17,8 +17,7 @@ type Finding = doctor.Finding
 // RunDirs makes the private folders that runs need while they last.
 type RunDirs = state.RunDirs
 
-// Doctor looks at everything that this computer needs for sandboxes and agents, or else at what
-// machines of the providers in question need. It changes nothing; [Engine.Fix] does.
+// Doctor looks at what this computer needs, or else machines of providers. It changes nothing.
 func (e *Engine) Doctor(ctx context.Context, of ...doctor.Query) []Finding {
 	return e.doctor.Check(ctx, of...)
 }
@@ -26,8 +25,7 @@ func (e *Engine) Doctor(ctx context.Context, of ...doctor.Query) []Finding {
 // Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap and programs for
 // networks with the system's packages, gVisor and code-server into its own folder of tools.
 // It returns the findings of Doctor afterwards. A program that it could not install has the
-// reason as its Fix, and is an error of [KindProvider]. If nothing is missing, Fix changes
-// nothing.
+// reason as its Fix, and is an error of [KindProvider]. If nothing is missing, it does nothing.
 func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) {
 	return e.doctor.Fix(ctx, progress)
 }

@@ -186,7 +186,8 @@ type Capture struct {
 // CallSeconds can only be lowered. MemoryMB may also be raised, for a guest whose code
 // alone is large, up to the host's maximum (1024 unless its embedder says otherwise);
 // more is refused. StepSeconds is for one step of provider_create or provider_snapshot
-// of a backend that answers only when the machine or the copy is there.
+// of a backend that answers only when the machine or the copy is there, and for one
+// provider_check or provider_clean.
 type PluginLimits struct {
 	MemoryMB    int     `json:"memory_mb,omitempty" yaml:"memory_mb,omitempty"`
 	CallSeconds float64 `json:"call_seconds,omitempty" yaml:"call_seconds,omitempty"`

@@ -169,6 +169,53 @@ func TestMachineOnAHost(t *testing.T) {
 	if facts["state_dir"] != filepath.Join(b.Home, ".local/state/seer") || !strings.Contains(fmt.Sprint(facts["python"]), "/python3") {
 		t.Errorf("%v", facts)
 	}
+	checkAndClean(t, b, two)
+}
+
+// checkAndClean has the host look at itself, and removes its cache: not beside a machine, and then
+// all of it but the program that a connection still uses.
+func checkAndClean(t *testing.T, b *box, machine sdk.Observation) {
+	t.Helper()
+	for _, method := range []string{"check", "check-node"} {
+		states := map[string]string{}
+		for _, f := range must(call[[]sdk.Finding](b, method, sdk.CheckQuery{Network: "none", Isolation: "bubblewrap"}))(t) {
+			states[f.Name] = f.State
+		}
+		for _, name := range []string{"python", "isolation", "user namespaces"} {
+			if states[name] != sdk.FindingOK {
+				t.Errorf("%s: %v", method, states)
+			}
+		}
+	}
+	cache := filepath.Join(b.Home, ".cache/seer/models")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	names := func(dry bool) (all []string) {
+		for _, c := range must(call[[]sdk.Cleaned](b, "clean", sdk.CleanInput{DryRun: dry}))(t) {
+			if strings.HasPrefix(c.Name, "~/") {
+				all = append(all, c.Name)
+			}
+		}
+		return all
+	}
+	if got := names(true); len(got) != 0 {
+		t.Errorf("beside a machine: %v", got)
+	}
+	must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: machine.Handle}))(t)
+	for _, dry := range []bool{true, false} {
+		if got := names(dry); len(got) == 0 || got[len(got)-1] != "~/.cache/seer/models" {
+			t.Errorf("dry %v: %v", dry, got)
+		}
+	}
+	for _, name := range names(true) {
+		if strings.HasPrefix(name, "~/.cache/seer/host/") {
+			t.Errorf("%s goes, which a connection still uses", name)
+		}
+	}
+	if _, err := os.Stat(cache); !os.IsNotExist(err) {
+		t.Errorf("the cache is still there: %v", err)
+	}
 }
 
 // The end of a machine is set by the clock of the user's computer, and kept by that of the host.

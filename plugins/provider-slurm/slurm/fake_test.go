@@ -18,10 +18,15 @@ type cluster struct {
 	stderr  string
 	code    int
 
-	mu    sync.Mutex
-	asked [][]string // what came after the script
-	stdin []byte
+	mu      sync.Mutex
+	asked   [][]string // what came after the script
+	stdin   []byte
+	scripts []string // that were run, but for that of offers
+	inputs  [][]byte // of each
 }
+
+// programKey comes before the method of Seer's program on a host, among the answers.
+const programKey = "provider "
 
 func (c *cluster) provider() *Provider {
 	return &Provider{Runner: c, Settings: func() (map[string]string, error) { return map[string]string{"host": c.usual}, nil }}
@@ -35,9 +40,14 @@ func (c *cluster) Run(_ context.Context, host string, argv []string, stdin []byt
 	if host == "gone" {
 		return guestssh.Result{}, sdk.Errorf(sdk.Unavailable, "the host gone cannot be reached")
 	}
+	if argv[0] == sdk.SSHProgram {
+		c.asked, c.scripts, c.inputs = append(c.asked, argv), append(c.scripts, argv[2]), append(c.inputs, stdin)
+		return guestssh.Result{Stdout: []byte(c.answers[programKey+argv[2]])}, nil
+	}
 	script := strings.TrimPrefix(argv[2], prelude)
 	if script != offersScript {
 		c.asked, c.stdin = append(c.asked, argv[4:]), stdin
+		c.scripts, c.inputs = append(c.scripts, script), append(c.inputs, stdin)
 		if c.code != 0 {
 			return guestssh.Result{Code: c.code, Stderr: c.stderr}, nil
 		}

@@ -3,7 +3,6 @@ package ssh
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -43,7 +42,7 @@ func checked(a answer[[]sdk.Finding]) []sdk.Finding {
 	if a.err != nil {
 		login.State, login.Detail = sdk.FindingFailed, a.err.Error()
 		login.Fix = "make `ssh " + a.host + "` work, or name another host in provider_options.ssh"
-		if sdk.CodeOf(a.err) == sdk.Unsupported || strings.Contains(a.err.Error(), "bring Seer's program") {
+		if sdk.CodeOf(a.err) == sdk.Unsupported { // the login works, and the host lacks something
 			login.Name = "Seer's program" + on
 			login.Fix = "give it a folder there that can hold programs: space, quota and owner of ~/.cache/seer, and no noexec"
 		}

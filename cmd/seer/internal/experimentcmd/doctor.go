@@ -1,6 +1,7 @@
 package experimentcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,28 +10,43 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/doctor"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
+// doctorFlags say what doctor looks at.
+type doctorFlags struct {
+	fix      bool
+	provider string
+	onNode   bool
+	file     string
+	set      []string
+}
+
 func newDoctor(a app) *cobra.Command {
-	var fix bool
+	var f doctorFlags
 	c := &cobra.Command{
-		Use:   "doctor [--fix]",
-		Short: "Check whether this computer has what Seer needs",
+		Use:   "doctor [--fix] [--provider P [--file FILE] [--on-node]]",
+		Short: "Check whether this computer, or a provider, has what Seer needs",
 		Long: `Check Python, isolation, the runtime, VS Code, plugins and folders, and suggest what to
 do if one is missing. Nothing is changed.
 
 With --fix, install missing programs: bubblewrap with apt-get, as root or with sudo;
-gVisor (built with Go) and code-server (built with npm) in ~/.local/share/seer/tools.`,
-		Example: "  seer doctor\n  seer doctor --fix",
+gVisor (built with Go) and code-server (built with npm) in ~/.local/share/seer/tools.
+
+With --provider, have a provider of your own machines, such as ssh or slurm, look at what
+its machines need: login, disk, GPUs, Python, isolation, connections, limits. Starts do
+the same before anything is queued, and take findings of the last minutes for true. With
+--file, look at what an experiment needs and with its provider_options, which --set
+changes. With --on-node, a batch system may queue a job of some seconds, which looks at a
+compute node. Nothing else is changed.`,
+		Example: "  seer doctor\n  seer doctor --fix\n  seer doctor --provider slurm --file seer.yaml --on-node",
 		Args:    cli.Args(0, 0, "no argument"),
-		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
-			var findings []engine.Finding
-			var failed error
-			if fix {
-				findings, failed = e.Fix(cmd.Context(), a.UI.Progress)
-			} else {
-				findings = e.Doctor(cmd.Context())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings, failed := a.doctor(cmd.Context(), f)
+			if findings == nil && failed != nil {
+				return failed
 			}
 			if err := a.Print(findings, func(w io.Writer) error { return doctorText(w, findings) }); err != nil {
 				return err
@@ -39,10 +55,57 @@ gVisor (built with Go) and code-server (built with npm) in ~/.local/share/seer/t
 				return failed
 			}
 			return doctorFailure(findings)
-		}),
+		},
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "install missing programs")
+	c.Flags().BoolVar(&f.fix, "fix", false, "install missing programs")
+	c.Flags().StringVar(&f.provider, "provider", "", "look at what machines of this `provider` need")
+	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)
+	c.Flags().StringVar(&f.file, "file", "", "the experiment `FILE` whose machine is looked at")
+	c.Flags().BoolVar(&f.onNode, "on-node", false, "allow a short job that looks at a compute node")
+	cli.AddSet(c, &f.set)
 	return c
+}
+
+// doctor looks at this computer, or at a provider. Nil findings with an error mean that it could
+// not begin.
+func (a app) doctor(ctx context.Context, f doctorFlags) ([]engine.Finding, error) {
+	switch {
+	case f.provider == "" && (f.onNode || f.file != "" || len(f.set) > 0):
+		return nil, cli.Usagef("--on-node, --file and --set go with --provider")
+	case f.provider != "" && f.fix:
+		return nil, cli.Usagef("--fix is about this computer; leave out --provider")
+	}
+	exp, err := a.doctored(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.Engine()
+	switch {
+	case err != nil:
+		return nil, err
+	case f.fix:
+		return e.Fix(ctx, a.UI.Progress)
+	case f.provider == "":
+		return e.Doctor(ctx), nil
+	}
+	if err := e.CheckProviders(ctx, f.provider); err != nil {
+		return nil, err
+	}
+	done := a.UI.Working("doctor", "asking the provider "+f.provider)
+	defer done()
+	return e.Doctor(ctx, doctor.Query{Provider: f.provider, Experiment: exp, OnNode: f.onNode}), nil
+}
+
+// doctored is the experiment whose machine is looked at: that of the file, or one that has only
+// what --set says; nil = any.
+func (a app) doctored(ctx context.Context, f doctorFlags) (*experiment.Experiment, error) {
+	switch {
+	case f.file != "":
+		return a.LoadExperiment(ctx, f.file, f.set)
+	case len(f.set) > 0:
+		return experiment.Parse(fmt.Appendf(nil, "name: doctor\nsandbox: {provider: %q}\n", f.provider), "doctor.yaml", experiment.LoadOptions{Set: f.set})
+	}
+	return nil, nil
 }
 
 func doctorText(w io.Writer, findings []engine.Finding) error {
@@ -58,11 +121,11 @@ func doctorText(w io.Writer, findings []engine.Finding) error {
 		if f.Fixed {
 			detail += " (installed just now)"
 		}
-		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, sanitize.Line(detail)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, sanitize.Line(f.Name), sanitize.Line(detail)); err != nil {
 			return err
 		}
 		if !f.OK && f.Fix != "" {
-			fmt.Fprintf(w, "    %-22s %s\n", "", f.Fix)
+			fmt.Fprintf(w, "    %-22s %s\n", "", sanitize.Line(f.Fix))
 			for _, hint := range cli.Hints(f.Remedies) {
 				fmt.Fprintf(w, "    %-22s hint: %s\n", "", hint)
 			}

@@ -35,7 +35,9 @@ until no such machine can appear, for up to 90 seconds.
 
 With --provider, gc asks only that provider, even if no known sandbox is there. It
 shows machines that this computer started but has no record of, and deletes them
-after their time limit. It never touches machines of others who share the account.
+after their time limit. It never touches machines of others who share the account. On
+hosts and clusters of your own it also removes Seer's programs and cache that no
+machine uses, and what ended machines have left.
 
 Starts cache layers of packages, unpacked images, systems with packages and copies of
 hidden models on this computer. gc removes entries that nobody has used for 30 days;
@@ -150,7 +152,7 @@ func gcText(a app, w io.Writer, r machine.GCReport, dryRun bool) error {
 	if n == 0 {
 		text := "Nothing to clean up."
 		if dryRun {
-			text = "Nothing would go from this computer's disk; machines were not asked."
+			text = "Nothing would go from this computer's disk or from the named providers; machines were not asked."
 		}
 		a.UI.Tell("%s", text)
 	}
