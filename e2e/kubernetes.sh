@@ -21,12 +21,10 @@ start_cluster
 admin=$LAB/kubeconfig
 as_admin() { kubectl --kubeconfig "$admin" "$@"; }
 as_admin create namespace agents >/dev/null
-sed 's/namespace: .*/namespace: agents/' "$TOP/docs/providers/kubernetes-rbac.yaml" >rbac.yaml
-as_admin apply -n agents -f rbac.yaml >/dev/null
-account=$(as_admin get serviceaccounts -n agents -o name | sed -n 's#^serviceaccount/\(seer.*\)#\1#p')
+as_admin apply -n agents -f "$TOP/docs/providers/kubernetes-rbac.yaml" >/dev/null
 cp "$admin" "$PWD/kubeconfig"
 export KUBECONFIG=$PWD/kubeconfig
-kubectl config set-credentials seer --token="$(as_admin create token -n agents "$account" --duration=12h)" >/dev/null
+kubectl config set-credentials seer --token="$(as_admin create token -n agents seer --duration=12h)" >/dev/null
 kubectl config set-context agents@lab --cluster=lab --user=seer --namespace=agents >/dev/null
 kubectl config use-context agents@lab >/dev/null
 kubectl config delete-context lab >/dev/null
@@ -111,7 +109,7 @@ grep -qx kept note
 port=$(python3 -c 'import json; print(next(e["url"] for e in json.load(open("up.json"))["endpoints"] if e["port"] == 8123))')
 await 'test "$(curl -s "$port/note")" = kept'
 PYTHONPATH=$TOP/e2e/cloud-sessions python3 -c 'import sys; from tools import SEER, terminal; sys.exit(terminal([SEER, "shell", "lab"], "echo in the $((10 * 4 + 2))\\nexit 7\\n", "in the 42") != 7)'
-test "$(as_admin auth can-i --list -n agents --as "system:serviceaccount:agents:$account" | grep -c secrets)" = 0
+test "$(as_admin auth can-i --list -n agents --as "system:serviceaccount:agents:seer" | grep -c secrets)" = 0
 test "$("$SEER" exec lab -- sh -c 'ls /var/run/secrets/kubernetes.io 2>/dev/null | wc -l')" = 0 # no token in the pod
 
 echo "== a notebook, and a snapshot of its files that starts another one"
@@ -220,9 +218,9 @@ class Nothing(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer(("127.0.0.1", 5000), Nothing).serve_forever()' >registry.txt 2>&1 &
 experiment missing 'timeout: 10m, image: {base: "localhost:5000/none:1"}'
 refused missing 'localhost:5000/none:1.*(not found|pulled)'
-experiment small 'timeout: 10m, memory: 0.5, execution_mode: cli'
+experiment small 'timeout: 10m, cpu: 0.5, memory: 0.5, execution_mode: cli' # of the class that the kernel spares: the kubelet gives it all that it may use
 "$SEER" up small.yaml --name small --yes -q >/dev/null
-# The kernel is to choose the machine's first program.
+# Of all programs in the pod, the kernel is to choose the first.
 "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; exec python3 -c "x = bytearray(1 << 30)"' >/dev/null 2>&1 || true
 ended small 'failed.*OOMKilled'
 experiment short 'timeout: 1m'
