@@ -71,6 +71,8 @@ func needless(m wasmfile.Module, manifest sdk.Manifest) string {
 			missing = "permissions.http"
 		case imp.Name == sdk.HostGRPCOpen && len(p.GRPC) == 0:
 			missing = "permissions.grpc"
+		case imp.Name == sdk.HostKubeOpen && len(p.Kube) == 0:
+			missing = "permissions.kube"
 		case imp.Name == sdk.HostSSHOpen && len(p.SSH) == 0:
 			missing = "permissions.ssh"
 		case !p.Folders && slices.Contains([]string{sdk.HostFolderList, sdk.HostFolderRead, sdk.HostFolderDigest}, imp.Name):

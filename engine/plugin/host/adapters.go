@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/plugin/host/egress"
 	"github.com/seer-engine/seer/sdk"
@@ -76,7 +78,7 @@ func (p *provider) Route(ctx context.Context, handle string, port int) (sdk.Rout
 	if err != nil {
 		return sdk.Route{}, err
 	}
-	if r.SSH == nil || !routeTarget.MatchString(r.SSH.Target) {
+	if !plainRoute(r) {
 		return sdk.Route{}, fault(FaultOutput, p.c.plugin, "%s answered a route that this program does not know; use a newer version of it", sdk.ExportProviderRoute)
 	}
 	granted, err := p.c.host.granted(ctx, p.c.plugin)
@@ -85,11 +87,29 @@ func (p *provider) Route(ctx context.Context, handle string, port int) (sdk.Rout
 	}
 	gateway := p.c.host.gateway(p.c.plugin, granted)
 	defer gateway.Close()
-	return r, gateway.AllowRoute(ctx, *r.SSH)
+	return r, gateway.AllowRoute(ctx, r)
 }
 
-// routeTarget is the form of [sdk.SSHRoute].Target.
-var routeTarget = regexp.MustCompile(`^(unix:/[^\x00-\x1f\x7f]{1,200}|tcp:[1-9][0-9]{0,4})$`)
+// plainRoute reports whether a route is one that this program can follow.
+func plainRoute(r sdk.Route) bool {
+	if (r.SSH == nil) == (r.Kube == nil) {
+		return false
+	}
+	if r.Kube != nil {
+		return portTarget(r.Kube.Target) && egress.PlainPod(*r.Kube) == nil
+	}
+	return portTarget(r.SSH.Target) || socketTarget.MatchString(r.SSH.Target)
+}
+
+// socketTarget is the form of [sdk.SSHRoute].Target for a socket.
+var socketTarget = regexp.MustCompile(`^unix:/[^\x00-\x1f\x7f]{1,200}$`)
+
+// portTarget reports whether a target is a port.
+func portTarget(target string) bool {
+	text, ok := strings.CutPrefix(target, "tcp:")
+	port, err := strconv.ParseUint(text, 10, 16)
+	return ok && err == nil && port > 0 && strconv.FormatUint(port, 10) == text
+}
 
 // snapshotter is a provider that also saves file systems.
 type snapshotter struct{ provider }

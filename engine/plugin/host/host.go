@@ -61,6 +61,9 @@ type Options struct {
 	SSH      SSH      // runs commands on hosts for plugins; nil = none can be reached
 	SSHHosts SSHHosts // remembers on which hosts a plugin has run something; nil = nothing does
 
+	Kube         Kube         // reaches clusters for plugins; nil = none can be reached
+	KubeContexts KubeContexts // remembers in which namespaces a plugin has made something; nil = nothing does
+
 	// Answer is told what a plugin has answered to an export, as it came: unknown fields
 	// are in it. It is for the conformance kit. nil = nobody. Calls may overlap.
 	Answer func(p Plugin, export string, answer json.RawMessage)
@@ -125,7 +128,8 @@ func New(o Options) (*Host, error) {
 		scrub:    o.Scrub,
 		loaded:   map[string]*loading{},
 		retired:  map[*loading]struct{}{},
-		outside:  egress.Options{Env: o.Env, SecretEnv: o.SecretEnv, Home: o.Home, Audit: o.Audit, Transport: o.Transport, SSH: o.SSH, SSHHosts: o.SSHHosts},
+		outside: egress.Options{Env: o.Env, SecretEnv: o.SecretEnv, Home: o.Home, Audit: o.Audit, Transport: o.Transport,
+			SSH: o.SSH, SSHHosts: o.SSHHosts, Kube: o.Kube, KubeContexts: o.KubeContexts},
 	}
 	h.outside.Limits.ResponseMB = h.limits.ResponseMB
 	h.digests.dir = filepath.Join(cache, "digests")

@@ -20,7 +20,7 @@ var (
 func sections() map[string]string {
 	return map[string]string{
 		"Manifest": "a key of a manifest", "Permissions": "a permission that there is", "PluginLimits": "a limit that there is",
-		"HTTPPermission": "a key of an http permission", "GRPCPermission": "a key of a grpc permission", "SSHPermission": "a key of an ssh permission", "CommandPermission": "a key of a commands permission",
+		"HTTPPermission": "a key of an http permission", "GRPCPermission": "a key of a grpc permission", "SSHPermission": "a key of an ssh permission", "KubePermission": "a key of a kube permission", "CommandPermission": "a key of a commands permission",
 		"EnvPermission": "a key of an env permission", "FilePermission": "a key of a files permission", "Profile": "a key of profile",
 		"Setting": "a key of a setting", "Secret": "a key of a secret", "Binding": "a key of bind", "Capture": "a key of a capture",
 	}

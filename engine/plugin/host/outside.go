@@ -19,6 +19,15 @@ type SSHResult = egress.SSHResult
 // SSHHosts remembers on which hosts plugins have run something.
 type SSHHosts = egress.SSHHosts
 
+// Kube reaches Kubernetes clusters by the user's kubeconfig.
+type Kube = egress.Kube
+
+// KubeResult is what a command in a pod has said, and how it has ended.
+type KubeResult = egress.KubeResult
+
+// KubeContexts remembers in which namespaces of which contexts plugins have made something.
+type KubeContexts = egress.KubeContexts
+
 // SecretStatus says whether a credential is there, and never what it is.
 type SecretStatus = egress.SecretStatus
 

@@ -41,14 +41,44 @@ func (r *Registry) CheckProviders(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// hostsSetting is the setting of a plugin that lists the hosts of the user's machines.
-const hostsSetting = "hosts"
+// The settings of a plugin that list the hosts, or the contexts of clusters, of the user's
+// machines.
+const (
+	hostsSetting    = "hosts"
+	contextsSetting = "contexts"
+)
 
-// hostless reports whether a plugin runs machines on hosts of the user's, who has named none
-// for all experiments.
+// hostless reports whether a plugin runs machines on hosts or clusters of the user's, who has
+// named none for all experiments. The current context of a kubeconfig names a cluster.
 func (r *Registry) hostless(ctx context.Context, p host.Plugin) bool {
-	lists := slices.ContainsFunc(p.Manifest.Settings, func(s sdk.Setting) bool { return s.Name == hostsSetting })
-	if len(p.Manifest.Permissions.SSH) == 0 || !lists {
+	if len(p.Manifest.Permissions.SSH) > 0 {
+		return r.unset(ctx, p, hostsSetting)
+	}
+	if len(p.Manifest.Permissions.Kube) == 0 {
+		return false
+	}
+	if r.o.Kube == nil {
+		return true
+	}
+	if r.sets(p, contextsSetting) && !r.unset(ctx, p, contextsSetting) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, contextTime)
+	defer cancel()
+	current, err := r.o.Kube.Context(ctx, "")
+	return err != nil || current.Name == ""
+}
+
+// contextTime is for the look into a kubeconfig, which asks no cluster.
+const contextTime = 5 * time.Second
+
+func (r *Registry) sets(p host.Plugin, setting string) bool {
+	return slices.ContainsFunc(p.Manifest.Settings, func(s sdk.Setting) bool { return s.Name == setting })
+}
+
+// unset reports whether a plugin has a setting for which the user has no value.
+func (r *Registry) unset(ctx context.Context, p host.Plugin, setting string) bool {
+	if !r.sets(p, setting) {
 		return false
 	}
 	h, err := r.host()
@@ -56,12 +86,12 @@ func (r *Registry) hostless(ctx context.Context, p host.Plugin) bool {
 		return false
 	}
 	values, err := h.Settings(ctx, p)
-	return err == nil && values[hostsSetting] == ""
+	return err == nil && values[setting] == ""
 }
 
 // Asked names the providers that are asked for offers: the given ones, or else all that are
 // there, sorted, with this computer unless a question is about regions. Those of hosts that
-// only experiments name are left out.
+// only experiments name, and of clusters without a kubeconfig, are left out.
 func (r *Registry) Asked(ctx context.Context, given []string, queries []sdk.OfferQuery) []string {
 	if len(given) > 0 {
 		return slices.Compact(slices.Clone(given))

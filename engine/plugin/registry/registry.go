@@ -47,6 +47,7 @@ type Options struct {
 	Exposers  map[string]sdk.Exposer
 
 	SSH     host.SSH                         // runs commands of plugins on hosts; nil = none can be reached
+	Kube    host.Kube                        // reaches clusters for plugins; nil = none can be reached
 	Local   func() (sdk.Provider, error)     // the provider of this computer
 	Records func() ([]machine.Record, error) // the sandboxes, whose experiments may have credentials
 }
@@ -133,7 +134,8 @@ func (r *Registry) openHost() (*host.Host, error) {
 		Dirs: dirs, Optional: r.o.Paths.WellKnown, Broken: broken, CacheDir: cache, Remember: true, Logger: r.o.Logger.Named("plugin"),
 		Env: r.environment, SecretEnv: r.credentials.find, Home: r.getenv("HOME"),
 		Access: r.pluginAccess, Audit: audit, Version: r.o.Version,
-		SSH: r.o.SSH, SSHHosts: sshHosts{dir: r.o.State.Dir, now: r.o.Now},
+		SSH: r.o.SSH, SSHHosts: sshHosts{used{r.o.State.Dir, r.o.Now, "hosts"}},
+		Kube: r.o.Kube, KubeContexts: kubeContexts{used{r.o.State.Dir, r.o.Now, "clusters"}},
 	})
 	if err != nil {
 		return nil, err

@@ -119,8 +119,12 @@ func (p Policy) memory(line string) bool {
 
 // destinations reports whether every destination that a line names is allowed. One
 // that is a setting may be anything: it is checked when it is used, see [Store.Decide].
+// A context of a kubeconfig says nothing about where it leads, so that none is allowed.
 func (p Policy) destinations(line string) bool {
 	words := strings.Split(line, " ")
+	if words[0] == "kube" {
+		return len(p.Destinations) == 0
+	}
 	if !slices.Contains([]string{"http", "grpc", "secret", "capture"}, words[0]) {
 		return true
 	}

@@ -86,6 +86,8 @@ func TestPolicyLimits(t *testing.T) {
 		"capture tok /a.B/C 1 calls url:2 /a.B/D":                true,
 		"http GET {url}=https://evil.example /m":                 true, // checked where it is used
 		"setting url URL":                                        true,
+		"kube context lab namespace agents read":                 false,
+		"ssh lab exec":                                           true, // checked where it is used
 		"memory 512":                                             true,
 		"memory 513":                                             false,
 		"command node":                                           true,

@@ -2,14 +2,6 @@
 
 package guestssh
 
-import (
-	"encoding/json"
+import "github.com/seer-engine/seer/sdk/guest/internal/stream"
 
-	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/guest/internal/abi"
-)
-
-func askHosts([]byte) []byte {
-	answer, _ := json.Marshal(sdk.Envelope{Error: sdk.Errorf(sdk.Unsupported, abi.Native)}) // strings
-	return answer
-}
+func askHosts([]byte) []byte { return stream.NoHost() }

@@ -4,10 +4,7 @@
 package guestssh
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"slices"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest/internal/stream"
@@ -26,8 +23,6 @@ type Result struct {
 	Code   int    // exit code
 }
 
-const pieceSize = 64 << 10 // bytes sent at once
-
 // Run runs a command on a host and waits for its end, which the end of ctx brings about.
 // [sdk.SSHProgram] as the first of argv is Seer's own program on that host. An exit code is no
 // error: the errors are *sdk.Error, and say that the command did not run to its end; see
@@ -39,40 +34,11 @@ func (c Client) Run(ctx context.Context, host string, argv []string, stdin []byt
 	}
 	s, err := pump.OpenSSH(ctx, sdk.SSHOpen{Host: host, Argv: argv, Body: len(stdin) > 0, TimeoutSeconds: stream.Timeout(ctx)})
 	if err != nil {
-		return Result{}, late(host, err)
+		return Result{}, stream.Late(host, err)
 	}
-	if len(stdin) > 0 {
-		go send(s, stdin)
+	out, end, err := s.Whole(host, stdin)
+	if err != nil {
+		return Result{}, err
 	}
-	var out bytes.Buffer
-	for {
-		piece, end := s.Next()
-		switch {
-		case end == nil:
-			out.Write(piece)
-		case end.Err != nil:
-			return Result{}, late(host, end.Err)
-		default:
-			return Result{Stdout: out.Bytes(), Stderr: end.Event.Message, Code: int(end.Event.Code)}, nil
-		}
-	}
-}
-
-// send hands standard input over. A command that ends before it has read all of it is none
-// the worse for that.
-func send(s *stream.Stream, stdin []byte) {
-	for piece := range slices.Chunk(stdin, pieceSize) {
-		if s.Send(piece, sdk.SendData) != nil {
-			return
-		}
-	}
-	s.CloseSend()
-}
-
-// late is the error of a deadline, whether the host or the guest has noticed it.
-func late(host string, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return sdk.Errorf(sdk.Unavailable, "%s did not answer in time", host)
-	}
-	return err
+	return Result{Stdout: out, Stderr: end.Event.Message, Code: int(end.Event.Code)}, nil
 }

@@ -25,6 +25,10 @@ func whole() sdk.Manifest {
 				{Hosts: []string{"lab-*.example.org", "{rpc}"}, Use: []string{sdk.SSHExec, sdk.SSHForward}, Reason: "runs machines"},
 				{Hosts: []string{"*"}, Use: []string{sdk.SSHExec}, Reason: "looks"},
 			},
+			Kube: []sdk.KubePermission{
+				{Contexts: []string{"lab", "{rpc}"}, Namespaces: []string{"agents", "team-*"}, Use: []string{sdk.KubeRead, sdk.KubeForward}, Reason: "runs machines"},
+				{Contexts: []string{"*"}, Use: []string{sdk.KubeCluster}, Reason: "finds GPUs"},
+			},
 			Commands: []sdk.CommandPermission{{Command: "node", Reason: "runs it"}},
 			Env:      []sdk.EnvPermission{{Names: []string{"PYTHONPATH", "NODE_PATH"}, Reason: "finds it"}},
 			Files:    []sdk.FilePermission{{Paths: []string{".claude/skills/**", ".cursor/*"}, Reason: "is found"}},
@@ -64,6 +68,15 @@ http GET {url}=https://api.tiny.example /machines
 http GET {url}=https://api.tiny.example /machines/*
 http POST {url}=https://api.tiny.example /machines
 http POST {url}=https://api.tiny.example /machines/*
+kube context * cluster
+kube context lab namespace agents forward
+kube context lab namespace agents read
+kube context lab namespace team-* forward
+kube context lab namespace team-* read
+kube context {rpc} namespace agents forward
+kube context {rpc} namespace agents read
+kube context {rpc} namespace team-* forward
+kube context {rpc} namespace team-* read
 memory 512
 profile ~/.tiny.toml TINY_CONFIG name=TINY_PROFILE active=active
 secret key TINY_KEY,TINY_TOKEN,~key Authorization {url}=https://api.tiny.example
@@ -100,6 +113,12 @@ ssh {rpc} forward`
 	}
 	if got := said["ssh * exec"]; got != "run commands on any host that you name by SSH, with your keys, unseen" {
 		t.Errorf("exec in words: %q", got)
+	}
+	if got := said["kube context lab namespace team-* forward"]; got != "have Seer carry ports of pods in the namespace agents or the namespace team-* of the Kubernetes context lab or the contexts that your setting rpc in ~/.tiny.toml lists to this computer" {
+		t.Errorf("forward of pods in words: %q", got)
+	}
+	if got := said["kube context * cluster"]; got != "read what belongs to no namespace, such as nodes, of the Kubernetes context that you name, and ask it what you may do there" {
+		t.Errorf("a cluster in words: %q", got)
 	}
 	if got := access.Of(sdk.Manifest{ID: "expose-x", Settings: []sdk.Setting{{Name: "a", Default: "b"}}, Limits: sdk.PluginLimits{MemoryMB: 256}}); len(got) != 0 {
 		t.Errorf("a plugin that asks for nothing: %q", got)

@@ -54,6 +54,9 @@ func permissions(m sdk.Manifest, granted Set) sdk.Permissions {
 	for _, p := range in.SSH {
 		out.SSH = append(out.SSH, ssh(m, p, granted)...)
 	}
+	for _, p := range in.Kube {
+		out.Kube = append(out.Kube, kube(m, p, granted)...)
+	}
 	out.Commands = keep(in.Commands, func(p sdk.CommandPermission) bool { return granted.Has(Command(p.Command)) })
 	for _, p := range in.Env {
 		if p.Names = keep(p.Names, func(name string) bool { return granted.Has(Env(name)) }); len(p.Names) > 0 {
@@ -104,6 +107,29 @@ func ssh(m sdk.Manifest, p sdk.SSHPermission, granted Set) []sdk.SSHPermission {
 	}
 	if whole {
 		return []sdk.SSHPermission{p}
+	}
+	return out
+}
+
+// kube is the whole permission, or else one for each use and context with the namespaces that
+// are granted for them.
+func kube(m sdk.Manifest, p sdk.KubePermission, granted Set) []sdk.KubePermission {
+	var out []sdk.KubePermission
+	whole := true
+	for _, use := range p.Use {
+		for _, context := range p.Contexts {
+			left := p
+			left.Use, left.Contexts = []string{use}, []string{context}
+			left.Namespaces = keep(p.Namespaces, func(namespace string) bool { return granted.Has(Kube(m, context, namespace, use)) })
+			some := len(left.Namespaces) > 0 || use == sdk.KubeCluster && granted.Has(Kube(m, context, "", use))
+			whole = whole && some && len(left.Namespaces) == len(p.Namespaces)
+			if some {
+				out = append(out, left)
+			}
+		}
+	}
+	if whole {
+		return []sdk.KubePermission{p}
 	}
 	return out
 }

@@ -40,6 +40,15 @@ func GRPC(m sdk.Manifest, p sdk.GRPCPermission, method string) string {
 // SSH is the line of one use of one pattern of hosts of m.
 func SSH(m sdk.Manifest, pattern, use string) string { return line("ssh", place(m, pattern), use) }
 
+// Kube is the line of one use of patterns of contexts and namespaces of m. The namespace is ""
+// with [sdk.KubeCluster].
+func Kube(m sdk.Manifest, context, namespace, use string) string {
+	if use == sdk.KubeCluster {
+		return line("kube", "context", place(m, context), use)
+	}
+	return line("kube", "context", place(m, context), "namespace", place(m, namespace), use)
+}
+
 // CapturedCall is the line that allows a method at the URL of a capture's URLField.
 func CapturedCall(c sdk.Capture, method string) string {
 	return line("capture", c.Name, c.Method, c.Field, "calls", "url:"+c.URLField, method)

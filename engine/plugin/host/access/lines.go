@@ -14,6 +14,7 @@ func Lines(m sdk.Manifest) []Line {
 	c := collector{m: m, known: map[string]bool{}}
 	c.requests()
 	c.hosts()
+	c.clusters()
 	c.surface()
 	c.values()
 	c.captures()
@@ -72,7 +73,7 @@ func (c *collector) hosts() {
 	for _, p := range c.m.Permissions.SSH {
 		var names []string
 		for _, pattern := range p.Hosts {
-			names = append(names, c.host(pattern))
+			names = append(names, c.pattern(pattern, "", "any host that you name", "hosts"))
 		}
 		for _, use := range p.Use {
 			c.add(fmt.Sprintf(uses[use], or(names)), p.Reason, apply(func(pattern string) string { return SSH(c.m, pattern, use) }, p.Hosts)...)
@@ -80,18 +81,47 @@ func (c *collector) hosts() {
 	}
 }
 
-// host is a pattern of hosts in words.
-func (c *collector) host(pattern string) string {
+// clusterUses are the values of [sdk.KubePermission].Use in words: of namespaces, and of contexts.
+var clusterUses = map[string]string{
+	sdk.KubeRead:    "read all but Secrets in %s of the Kubernetes context %s",
+	sdk.KubeWrite:   "make, change and remove pods and all else but Secrets in %s of the Kubernetes context %s, with your credentials, unseen",
+	sdk.KubeExecute: "run commands in pods in %s of the Kubernetes context %s",
+	sdk.KubeForward: "have Seer carry ports of pods in %s of the Kubernetes context %s to this computer",
+	sdk.KubeCluster: "read what belongs to no namespace, such as nodes, of the Kubernetes context %s, and ask it what you may do there",
+}
+
+func (c *collector) clusters() {
+	for _, p := range c.m.Permissions.Kube {
+		contexts := or(apply(func(s string) string { return c.pattern(s, "", "that you name", "contexts") }, p.Contexts))
+		namespaces := or(apply(func(s string) string {
+			return c.pattern(s, "the namespace ", "any namespace that you name", "namespaces")
+		}, p.Namespaces))
+		for _, use := range p.Use {
+			if use == sdk.KubeCluster {
+				c.add(fmt.Sprintf(clusterUses[use], contexts), p.Reason, apply(func(context string) string { return Kube(c.m, context, "", use) }, p.Contexts)...)
+				continue
+			}
+			for _, context := range p.Contexts {
+				line := func(namespace string) string { return Kube(c.m, context, namespace, use) }
+				c.add(fmt.Sprintf(clusterUses[use], namespaces, contexts), p.Reason, apply(line, p.Namespaces)...)
+			}
+		}
+	}
+}
+
+// pattern is a pattern of names in words: every is what * stands for, and plural what a setting
+// lists.
+func (c *collector) pattern(pattern, noun, every, plural string) string {
 	s, ok := settingOf(c.m, pattern)
 	switch {
 	case pattern == "*":
-		return "any host that you name"
+		return every
 	case !ok:
-		return pattern
+		return noun + pattern
 	case s.Default == "":
-		return "the hosts that your setting " + c.named(s.Env, s.Profile) + " lists"
+		return "the " + plural + " that your setting " + c.named(s.Env, s.Profile) + " lists"
 	default:
-		return s.Default + " (or the hosts that your setting " + c.named(s.Env, s.Profile) + " lists)"
+		return noun + s.Default + " (or the " + plural + " that your setting " + c.named(s.Env, s.Profile) + " lists)"
 	}
 }
 

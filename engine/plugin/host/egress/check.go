@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/seer-engine/seer/internal/spelling"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -39,6 +40,9 @@ func Check(m sdk.Manifest) []Problem {
 	}
 	for i, p := range m.Permissions.SSH {
 		c.ssh(fmt.Sprintf("permissions.ssh.%d", i), p)
+	}
+	for i, p := range m.Permissions.Kube {
+		c.kube(fmt.Sprintf("permissions.kube.%d", i), p)
 	}
 	names := map[string]bool{}
 	for i, s := range m.Secrets {
@@ -214,9 +218,7 @@ func (c *check) ssh(at string, p sdk.SSHPermission) {
 	if len(p.Hosts) == 0 {
 		c.add(at+".hosts", "missing; list patterns, like [\"lab-*.example.org\"], or {setting}")
 	}
-	for i, pattern := range p.Hosts {
-		c.hostPattern(fmt.Sprintf("%s.hosts.%d", at, i), pattern)
-	}
+	c.patterns(at+".hosts", p.Hosts, "hosts in plain ASCII, like lab-*.example.org", "/{}")
 	if len(p.Use) == 0 {
 		c.add(at+".use", "missing; list what is needed of %s and %s", sdk.SSHExec, sdk.SSHForward)
 	}
@@ -227,15 +229,51 @@ func (c *check) ssh(at string, p sdk.SSHPermission) {
 	}
 }
 
-func (c *check) hostPattern(at, pattern string) {
-	if name, isSetting := settingName(pattern); isSetting {
-		if !c.settings[name] {
-			c.add(at, "there is no setting %q", name)
+// patterns checks patterns of names, which do not have the characters of not.
+func (c *check) patterns(at string, patterns []string, what, not string) {
+	for i, pattern := range patterns {
+		at := fmt.Sprintf("%s.%d", at, i)
+		if name, isSetting := settingName(pattern); isSetting {
+			if !c.settings[name] {
+				c.add(at, "there is no setting %q", name)
+			}
+			continue
 		}
-		return
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" || !plainWord(pattern) || strings.ContainsAny(pattern, not) {
+			c.add(at, "%q is not a pattern of names of %s", pattern, what)
+		}
 	}
-	if _, err := path.Match(pattern, ""); err != nil || pattern == "" || !plainWord(pattern) || strings.ContainsAny(pattern, "/{}") {
-		c.add(at, "%q is not a pattern of names of hosts in plain ASCII, like lab-*.example.org", pattern)
+}
+
+var kubeUses = []string{sdk.KubeRead, sdk.KubeWrite, sdk.KubeExecute, sdk.KubeForward, sdk.KubeCluster}
+
+func (c *check) kube(at string, p sdk.KubePermission) {
+	c.text(at+".reason", p.Reason, "tell the user why the plugin needs it")
+	if len(p.Contexts) == 0 {
+		c.add(at+".contexts", "missing; list patterns, like [\"*\"], or {setting}")
+	}
+	c.patterns(at+".contexts", p.Contexts, "contexts in plain ASCII, like lab-*", "{}")
+	c.patterns(at+".namespaces", p.Namespaces, "namespaces in small letters, digits and hyphens, like team-*", "ABCDEFGHIJKLMNOPQRSTUVWXYZ/{}.:@_")
+	cluster := slices.Contains(p.Use, sdk.KubeCluster)
+	switch {
+	case len(p.Use) == 0:
+		c.add(at+".use", "missing; list what is needed of %s", strings.Join(kubeUses, ", "))
+	case cluster && len(p.Use) > 1:
+		c.add(at+".use", "%s is for what belongs to no namespace; give it a permission of its own", sdk.KubeCluster)
+	case cluster && len(p.Namespaces) > 0:
+		c.add(at+".namespaces", "%s is for what belongs to no namespace; leave them out", sdk.KubeCluster)
+	case !cluster && len(p.Namespaces) == 0:
+		c.add(at+".namespaces", "missing; list patterns, like [\"*\"], or {setting}")
+	}
+	for i, use := range p.Use {
+		if slices.Contains(kubeUses, use) {
+			continue
+		}
+		hint := ""
+		if near := spelling.Nearest(use, kubeUses); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		c.add(fmt.Sprintf("%s.use.%d", at, i), "%q is none of %s%s", use, strings.Join(kubeUses, ", "), hint)
 	}
 }
 

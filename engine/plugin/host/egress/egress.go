@@ -66,6 +66,9 @@ type Options struct {
 	SSH      SSH      // runs commands on hosts; nil = none can be reached
 	SSHHosts SSHHosts // nil = none is remembered
 
+	Kube         Kube         // reaches clusters; nil = none can be reached
+	KubeContexts KubeContexts // nil = none is remembered
+
 	connect      func(ctx context.Context, addr string) (net.Conn, error) // of tests
 	projectFirst bool                                                     // of tests: SecretEnv wins over the profile
 }
@@ -97,9 +100,9 @@ func (l Limits) withDefaults() Limits {
 // Audit is one request that was made or refused. It holds no credential.
 type Audit struct {
 	Plugin      string
-	Destination string // origin; ssh://host
-	Method      string // of HTTP; "" for gRPC; SSH for a command on a host
-	Path        string // path, or /package.Service/Method; no query; / and the command on a host
+	Destination string // origin; ssh://host; kube://context, escaped
+	Method      string // of HTTP; "" for gRPC; SSH for a command on a host, EXEC for one in a pod
+	Path        string // path, or /package.Service/Method; no query; / and the command on a host; /namespace/pod/container and the command in a pod
 	Status      int    // of HTTP, code of gRPC, or exit code
 	Sent        int64  // bytes of bodies or messages
 	Received    int64

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -106,7 +107,7 @@ func (x *exchange) run() {
 	}
 	defer resp.Body.Close()
 	x.st.s.emit(x.st, event{Event: sdk.Event{Kind: sdk.EventHead, Status: resp.StatusCode, Headers: x.s.g.answerHeader(resp.Header)}})
-	err = x.deliver(resp)
+	err = x.s.g.deliver(x.st, resp, x, &x.received)
 	x.st.stopSending()
 	if err != nil {
 		x.st.fail(x.refused(err))
@@ -196,26 +197,26 @@ func (x *exchange) roundTrip() (*http.Response, error) {
 	}
 }
 
-// deliver hands over the body as the guest takes it.
-func (x *exchange) deliver(resp *http.Response) error {
+// deliver hands over the body of an answer as the guest takes it. what is the request in words.
+func (g *Gateway) deliver(st *stream, resp *http.Response, what fmt.Stringer, received *atomic.Int64) error {
 	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") && resp.Body != http.NoBody {
-		return sdk.Errorf(sdk.Invalid, "%s was answered in the encoding %q, though only plain was asked for", x, e)
+		return sdk.Errorf(sdk.Invalid, "%s was answered in the encoding %q, though only plain was asked for", what, e)
 	}
-	limit := int64(x.s.g.limits.ResponseMB) << 20
-	out := filter{s: x.s.g.scrub}
+	limit := int64(g.limits.ResponseMB) << 20
+	out := filter{s: g.scrub}
 	buf := make([]byte, pieceBytes)
 	for {
-		room, err := x.st.allowance()
+		room, err := st.allowance()
 		if err != nil {
 			return err
 		}
 		size := min(room, int64(max(pieceBytes-len(out.held), 1)))
 		n, err := resp.Body.Read(buf[:size])
-		if x.received.Add(int64(n)) > limit {
-			return sdk.Errorf(sdk.Invalid, "the answer to %s is larger than %d MiB, which is the limit", x, x.s.g.limits.ResponseMB)
+		if received.Add(int64(n)) > limit {
+			return sdk.Errorf(sdk.Invalid, "the answer to %s is larger than %d MiB, which is the limit", what, g.limits.ResponseMB)
 		}
 		if piece := out.next(buf[:n], err != nil); len(piece) > 0 {
-			x.st.data(piece)
+			st.data(piece)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -24,7 +24,7 @@ func (x *exchange) record(a Audit) {
 		a.Destination = x.url.Scheme + "://" + x.url.Host
 	}
 	if x.sent != nil {
-		a.Sent = x.sent.sent
+		a.Sent = x.sent.sent.Load()
 	}
 	x.s.g.audit(a)
 }

@@ -67,25 +67,33 @@ type command struct {
 }
 
 func (c *command) check() error {
+	err := checkArgv(c.in.Argv, c.in.Host)
+	if err != nil {
+		return err
+	}
+	if c.line, err = c.s.allowSSH(c.in.Host, sdk.SSHExec); err != nil {
+		return err
+	}
+	if c.s.g.o.SSH == nil {
+		return sdk.Errorf(sdk.Unsupported, "this program reaches no hosts by SSH")
+	}
+	return nil
+}
+
+// checkArgv checks a command that runs somewhere.
+func checkArgv(argv []string, where string) error {
 	size := 0
-	for _, word := range c.in.Argv {
+	for _, word := range argv {
 		size += len(word) + 1
 		if strings.ContainsRune(word, 0) {
 			return sdk.Errorf(sdk.Invalid, "an argument of the command holds a NUL byte")
 		}
 	}
 	switch {
-	case len(c.in.Argv) == 0 || c.in.Argv[0] == "":
-		return sdk.Errorf(sdk.Invalid, "there is no command to run on %s", c.in.Host)
+	case len(argv) == 0 || argv[0] == "":
+		return sdk.Errorf(sdk.Invalid, "there is no command to run on %s", where)
 	case size > maxArgv:
-		return sdk.Errorf(sdk.Invalid, "the command for %s has %d bytes; the limit is %d", c.in.Host, size, maxArgv)
-	}
-	var err error
-	if c.line, err = c.s.allowSSH(c.in.Host, sdk.SSHExec); err != nil {
-		return err
-	}
-	if c.s.g.o.SSH == nil {
-		return sdk.Errorf(sdk.Unsupported, "this program reaches no hosts by SSH")
+		return sdk.Errorf(sdk.Invalid, "the command for %s has %d bytes; the limit is %d", where, size, maxArgv)
 	}
 	return nil
 }
@@ -110,19 +118,18 @@ func (c *command) run() {
 		}
 	}
 	c.got = int64(len(result.Stdout))
-	c.s.g.scrub.fill(result.Stdout)
-	for rest := result.Stdout; len(rest) > 0; {
-		n, err := c.st.allowance()
-		if err != nil {
-			return // nobody listens any more
-		}
-		n = min(n, int64(len(rest)), sdk.StreamWindow/4)
-		c.st.data(rest[:n])
-		rest = rest[n:]
+	c.s.say(c.st, result, c.record)
+}
+
+// say hands over what a command has said, and how it has ended.
+func (s *Session) say(st *stream, result SSHResult, record func(Audit)) {
+	s.g.scrub.fill(result.Stdout)
+	if st.write(result.Stdout) != nil {
+		return
 	}
-	c.record(Audit{Status: result.Code})
+	record(Audit{Status: result.Code})
 	said := result.Stderr[max(0, len(result.Stderr)-maxStderr):]
-	c.s.emit(c.st, event{Event: sdk.Event{Kind: sdk.EventEnd, Code: uint32(result.Code), Message: c.s.g.Scrub(strings.ToValidUTF8(string(said), ""))}})
+	s.emit(st, event{Event: sdk.Event{Kind: sdk.EventEnd, Code: uint32(result.Code), Message: s.g.Scrub(strings.ToValidUTF8(string(said), ""))}})
 }
 
 func (c *command) refused(err error) *sdk.Error {
@@ -135,7 +142,7 @@ func (c *command) record(a Audit) {
 	a.Destination, a.Method, a.Path = "ssh://"+c.in.Host, "SSH", "/"+strings.Join(c.in.Argv, " ")
 	a.Permission, a.Time, a.Received = c.line, c.began, c.got
 	if c.body != nil {
-		a.Sent = c.body.sent
+		a.Sent = c.body.sent.Load()
 	}
 	c.s.g.audit(a)
 }
@@ -152,9 +159,14 @@ func (s *Session) SSHHosts() ([]string, error) {
 }
 
 // AllowRoute checks a route that the plugin has answered.
-func (g *Gateway) AllowRoute(ctx context.Context, r sdk.SSHRoute) error {
+func (g *Gateway) AllowRoute(ctx context.Context, route sdk.Route) error {
 	s := g.Session(ctx)
 	defer s.Close()
+	if route.Kube != nil {
+		_, err := s.allowKube(route.Kube.Context, kubeNeed{route.Kube.Namespace, sdk.KubeForward})
+		return err
+	}
+	r := *route.SSH
 	_, err := s.allowSSH(r.Host, sdk.SSHForward)
 	if err == nil && len(r.Command) > 0 {
 		_, err = s.allowSSH(r.Host, sdk.SSHExec)
@@ -192,7 +204,7 @@ func (p *policy) searchSSH(m sdk.Manifest, host, use string) string {
 			continue
 		}
 		for _, pattern := range r.Hosts {
-			if p.isHost(pattern, host) {
+			if p.isNamed(pattern, host) {
 				return access.SSH(m, pattern, use)
 			}
 		}
@@ -200,16 +212,19 @@ func (p *policy) searchSSH(m sdk.Manifest, host, use string) string {
 	return ""
 }
 
-func (p *policy) isHost(pattern, host string) bool {
-	if name, isSetting := settingName(pattern); isSetting {
-		return slices.Contains(hostList(p.values.settings[name].text), host)
+// isNamed reports whether a pattern of a permission covers a name. A * covers a slash, too: names
+// of contexts may have one, and are no paths.
+func (p *policy) isNamed(pattern, name string) bool {
+	if setting, isSetting := settingName(pattern); isSetting {
+		return slices.Contains(nameList(p.values.settings[setting].text), name)
 	}
-	ok, err := path.Match(pattern, host)
+	flat := strings.NewReplacer("/", "\x00")
+	ok, err := path.Match(flat.Replace(pattern), flat.Replace(name))
 	return err == nil && ok
 }
 
-// hostList takes a setting apart that lists hosts.
-func hostList(text string) []string {
+// nameList takes a setting apart that lists names.
+func nameList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 

@@ -156,18 +156,18 @@ func TestRoutesNeedAPermission(t *testing.T) {
 	t.Parallel()
 	g := labWorld(&shell{}, nil).gateway(t)
 	route := sdk.SSHRoute{Host: "lab-1", Target: "tcp:80"}
-	if err := g.AllowRoute(t.Context(), route); err != nil {
+	if err := g.AllowRoute(t.Context(), sdk.Route{SSH: &route}); err != nil {
 		t.Error(err)
 	}
 	route.Command = []string{sdk.SSHProgram, "pipe"}
-	if err := g.AllowRoute(t.Context(), route); err != nil {
+	if err := g.AllowRoute(t.Context(), sdk.Route{SSH: &route}); err != nil {
 		t.Error(err)
 	}
 	route.Host = "lab-2"
-	testkit.WantCode(t, g.AllowRoute(t.Context(), route), sdk.Unauthorized, "does not allow forward on the host lab-2")
+	testkit.WantCode(t, g.AllowRoute(t.Context(), sdk.Route{SSH: &route}), sdk.Unauthorized, "does not allow forward on the host lab-2")
 	onlyForward := granted(labWorld(&shell{}, nil), func(line string) bool { return strings.HasSuffix(line, " forward") }).gateway(t)
 	route.Host = "lab-1"
-	testkit.WantCode(t, onlyForward.AllowRoute(t.Context(), route), sdk.Unauthorized, "not granted")
+	testkit.WantCode(t, onlyForward.AllowRoute(t.Context(), sdk.Route{SSH: &route}), sdk.Unauthorized, "not granted")
 }
 
 func TestHostsNeedAPermission(t *testing.T) {

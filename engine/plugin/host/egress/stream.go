@@ -145,6 +145,21 @@ func (st *stream) data(payload []byte) {
 	st.s.emit(st, event{Event: sdk.Event{Kind: sdk.EventData}, payload: payload, st: st})
 }
 
+// write hands all of it to the guest, as the guest takes it. An error says that nobody listens
+// any more.
+func (st *stream) write(all []byte) error {
+	for len(all) > 0 {
+		n, err := st.allowance()
+		if err != nil {
+			return err
+		}
+		n = min(n, int64(len(all)), sdk.StreamWindow/4)
+		st.data(all[:n])
+		all = all[n:]
+	}
+	return nil
+}
+
 // fetched notes that the guest has a piece.
 func (st *stream) fetched() {
 	st.pending.Add(-1)
@@ -157,10 +172,13 @@ func (st *stream) fail(err *sdk.Error) {
 
 // bodyReader is what the guest sends, as the body of a request.
 type bodyReader struct {
-	st   *stream
-	rest []byte
-	sent int64
+	st    *stream
+	rest  []byte
+	limit int64 // in bytes; 0 = none
+	sent  atomic.Int64
 }
+
+func (r *bodyReader) tooLong() bool { return r != nil && r.limit > 0 && r.sent.Load() > r.limit }
 
 func (r *bodyReader) Read(b []byte) (int, error) {
 	for len(r.rest) == 0 {
@@ -171,7 +189,9 @@ func (r *bodyReader) Read(b []byte) (int, error) {
 	}
 	n := copy(b, r.rest)
 	r.rest = r.rest[n:]
-	r.sent += int64(n)
+	if r.sent.Add(int64(n)); r.tooLong() {
+		return 0, sdk.Errorf(sdk.Invalid, "what is sent has more than %d bytes, which is the limit", r.limit)
+	}
 	return n, nil
 }
 

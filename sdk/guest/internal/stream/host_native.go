@@ -3,6 +3,7 @@
 package stream
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
@@ -25,6 +26,16 @@ func (instance) OpenSSH(sdk.SSHOpen) (int64, error) {
 	return 0, sdk.Errorf(sdk.Unsupported, abi.Native)
 }
 
+func (instance) OpenKube(sdk.KubeOpen) (int64, error) {
+	return 0, sdk.Errorf(sdk.Unsupported, abi.Native)
+}
+
 func (instance) Send(int64, []byte, int32) int32 { return sdk.SendOver }
 func (instance) Credit(int64, int64)             {}
 func (instance) Wait(time.Duration) []byte       { return nil }
+
+// NoHost is what every host function answers outside Wasm.
+func NoHost() []byte {
+	answer, _ := json.Marshal(sdk.Envelope{Error: sdk.Errorf(sdk.Unsupported, abi.Native)}) // strings
+	return answer
+}

@@ -18,6 +18,9 @@ func grpcOpen(offset uint64) uint64
 //go:wasmimport extism:host/user ssh_open
 func sshOpen(offset uint64) uint64
 
+//go:wasmimport extism:host/user kube_open
+func kubeOpen(offset uint64) uint64
+
 //go:wasmimport extism:host/user stream_send
 func streamSend(stream int64, offset uint64, flags int32) int32
 
@@ -33,6 +36,7 @@ type instance struct{}
 func (instance) OpenHTTP(in sdk.HTTPOpen) (int64, error) { return open(httpOpen, in) }
 func (instance) OpenGRPC(in sdk.GRPCOpen) (int64, error) { return open(grpcOpen, in) }
 func (instance) OpenSSH(in sdk.SSHOpen) (int64, error)   { return open(sshOpen, in) }
+func (instance) OpenKube(in sdk.KubeOpen) (int64, error) { return open(kubeOpen, in) }
 
 func open(f func(uint64) uint64, in any) (int64, error) {
 	raw, err := json.Marshal(in)

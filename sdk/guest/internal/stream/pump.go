@@ -46,6 +46,12 @@ func (p *Pump) OpenSSH(ctx context.Context, in sdk.SSHOpen) (*Stream, error) {
 	return p.open(ctx, func() (int64, error) { return p.host.OpenSSH(in) })
 }
 
+// OpenKube begins a request to a cluster, or a command in a pod. The stream is given up when ctx
+// ends.
+func (p *Pump) OpenKube(ctx context.Context, in sdk.KubeOpen) (*Stream, error) {
+	return p.open(ctx, func() (int64, error) { return p.host.OpenKube(in) })
+}
+
 func (p *Pump) open(ctx context.Context, ask func() (int64, error)) (*Stream, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -377,6 +377,7 @@ type scripted struct{ block []byte }
 func (*scripted) OpenHTTP(sdk.HTTPOpen) (int64, error) { return 1, nil }
 func (*scripted) OpenGRPC(sdk.GRPCOpen) (int64, error) { return 1, nil }
 func (*scripted) OpenSSH(sdk.SSHOpen) (int64, error)   { return 1, nil }
+func (*scripted) OpenKube(sdk.KubeOpen) (int64, error) { return 1, nil }
 func (*scripted) Send(int64, []byte, int32) int32      { return sdk.SendOK }
 func (*scripted) Credit(int64, int64)                  {}
 func (h *scripted) Wait(time.Duration) []byte {

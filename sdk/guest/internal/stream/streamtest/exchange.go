@@ -11,6 +11,7 @@ type Exchange struct {
 	HTTP sdk.HTTPOpen
 	GRPC sdk.GRPCOpen
 	SSH  sdk.SSHOpen
+	Kube sdk.KubeOpen
 
 	host *Host
 	id   int64

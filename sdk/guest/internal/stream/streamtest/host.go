@@ -20,6 +20,7 @@ type Host struct {
 	HTTP func(*Exchange)
 	GRPC func(*Exchange)
 	SSH  func(*Exchange)
+	Kube func(*Exchange)
 	Room int // bytes of a stream that are taken before SendFull; 0 = 128 KiB
 
 	t     testing.TB
@@ -64,6 +65,11 @@ func (h *Host) OpenGRPC(in sdk.GRPCOpen) (int64, error) {
 // OpenSSH begins a command on a host.
 func (h *Host) OpenSSH(in sdk.SSHOpen) (int64, error) {
 	return h.begin(&Exchange{SSH: in}, h.SSH)
+}
+
+// OpenKube begins a request to a cluster, or a command in a pod.
+func (h *Host) OpenKube(in sdk.KubeOpen) (int64, error) {
+	return h.begin(&Exchange{Kube: in}, h.Kube)
 }
 
 func (h *Host) begin(x *Exchange, serve func(*Exchange)) (int64, error) {

@@ -1,0 +1,365 @@
+package egress
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Limits of what a plugin does in clusters.
+const (
+	maxKubeBody   = 3 << 20          // bytes of a body: as much as the API server takes
+	maxKubeQuery  = 16 << 10         // bytes of a query
+	maxKubeOutput = 16 << 20         // bytes of the standard output of a command
+	longestWatch  = 60 * time.Second // of a request that has no end of its own
+	kubeLookup    = 15 * time.Second // for the current context
+)
+
+var (
+	dnsLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	dnsName  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+	kubeBodies = []string{"application/json", "application/yaml", "application/json-patch+json", "application/merge-patch+json",
+		"application/strategic-merge-patch+json", "application/apply-patch+yaml"}
+)
+
+// OpenKube is [sdk.HostKubeOpen]: it checks a request or a command and begins it.
+func (s *Session) OpenKube(in sdk.KubeOpen) (sdk.Opened, error) {
+	c := &clusterCall{s: s, in: in, began: time.Now()}
+	if err := c.check(); err != nil {
+		return sdk.Opened{}, c.refused(err)
+	}
+	seconds := in.TimeoutSeconds
+	if c.endless() && (seconds <= 0 || seconds > longestWatch.Seconds()) {
+		seconds = longestWatch.Seconds()
+	}
+	var err error
+	if c.st, err = s.open(seconds); err != nil {
+		return sdk.Opened{}, c.refused(err)
+	}
+	c.st.finished = !in.Body
+	s.start(c.st, c.run)
+	return sdk.Opened{Stream: c.st.id}, nil
+}
+
+// clusterCall is a request to a cluster, or a command in a pod.
+type clusterCall struct {
+	s     *Session
+	st    *stream
+	in    sdk.KubeOpen
+	need  kubeNeed
+	line  string // the permission that allows it
+	made  bool   // it was handed on
+	body  *bodyReader
+	got   atomic.Int64
+	began time.Time
+}
+
+// check checks all that can be checked while the plugin waits. The current context has to be
+// looked up: whether it is allowed turns out when the stream is open.
+func (c *clusterCall) check() error {
+	var err error
+	switch r, e := c.in.Request, c.in.Exec; {
+	case (r == nil) == (e == nil):
+		return sdk.Errorf(sdk.Invalid, "%s wants either a request or a command", sdk.HostKubeOpen)
+	case r != nil:
+		err = c.checkRequest(*r)
+	default:
+		err = c.checkExec(*e)
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.s.g.o.Kube == nil:
+		return sdk.Errorf(sdk.Unsupported, "this program reaches no clusters")
+	case c.in.Context == "":
+		return nil
+	}
+	c.line, err = c.s.allowKube(c.in.Context, c.need)
+	return err
+}
+
+func (c *clusterCall) checkRequest(r sdk.KubeRequest) error {
+	var err error
+	if c.need, err = kubePathNeed(r.Method, r.Path); err != nil {
+		return err
+	}
+	switch {
+	case r.ContentType != "" && !slices.Contains(kubeBodies, r.ContentType):
+		return sdk.Errorf(sdk.Invalid, "%.100q is none of the types of a body: %s", r.ContentType, strings.Join(kubeBodies, ", "))
+	case c.in.Body && r.Method == http.MethodGet:
+		return sdk.Errorf(sdk.Invalid, "a GET request to a cluster has no body")
+	case len(url.Values(r.Query).Encode()) > maxKubeQuery:
+		return sdk.Errorf(sdk.Invalid, "the query for %s is longer than %d bytes, which is the limit", r.Path, maxKubeQuery)
+	}
+	return nil
+}
+
+func (c *clusterCall) checkExec(e sdk.KubeExec) error {
+	c.need = kubeNeed{e.Namespace, sdk.KubeExecute}
+	if err := plainPod(e.Namespace, e.Pod, e.Container); err != nil {
+		return err
+	}
+	return checkArgv(e.Argv, "the pod "+e.Pod)
+}
+
+// endless reports whether a request is answered until somebody ends it.
+func (c *clusterCall) endless() bool {
+	if c.in.Request == nil {
+		return false
+	}
+	for _, name := range []string{"watch", "follow"} {
+		values, there := c.in.Request.Query[name]
+		if there && !slices.Equal(values, []string{"false"}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *clusterCall) run() {
+	if err := c.settle(); err != nil {
+		c.st.stopSending()
+		c.st.fail(c.refused(err))
+		return
+	}
+	if c.in.Body {
+		c.body = &bodyReader{st: c.st}
+	}
+	c.made = true
+	err := c.answer()
+	c.st.stopSending()
+	if err != nil {
+		c.st.fail(c.refused(err))
+	}
+}
+
+// settle finds the current context, where the plugin names none.
+func (c *clusterCall) settle() error {
+	if c.in.Context != "" {
+		return nil
+	}
+	current, err := c.s.g.o.Kube.Context(c.st.ctx, "")
+	if err != nil {
+		return err
+	}
+	c.in.Context = current.Name
+	c.line, err = c.s.allowKube(current.Name, c.need)
+	return err
+}
+
+func (c *clusterCall) answer() error {
+	if c.in.Exec != nil {
+		return c.exec()
+	}
+	resp, err := c.do()
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := c.remember(resp.StatusCode); err != nil {
+		return err
+	}
+	c.s.emit(c.st, event{Event: sdk.Event{Kind: sdk.EventHead, Status: resp.StatusCode, Headers: c.s.g.answerHeader(resp.Header)}})
+	if err := c.s.g.deliver(c.st, resp, c, &c.got); err != nil {
+		return err
+	}
+	c.record(Audit{Status: resp.StatusCode})
+	c.s.emit(c.st, event{Event: sdk.Event{Kind: sdk.EventEnd}})
+	return nil
+}
+
+func (c *clusterCall) do() (*http.Response, error) {
+	r := *c.in.Request
+	var body io.Reader
+	if c.body != nil {
+		c.body.limit = maxKubeBody
+		body = c.body
+		if r.ContentType == "" {
+			r.ContentType = kubeBodies[0]
+		}
+	}
+	resp, err := c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, body)
+	if err != nil && c.body.tooLong() {
+		err = sdk.Errorf(sdk.Invalid, "the body of %s has more than %d bytes, which is the limit", c, maxKubeBody)
+	}
+	return resp, err
+}
+
+func (c *clusterCall) exec() error {
+	var stdin io.Reader
+	if c.body != nil {
+		stdin = c.body
+	}
+	result, err := c.s.g.o.Kube.Exec(c.st.ctx, c.in.Context, *c.in.Exec, stdin)
+	c.st.stopSending()
+	if err != nil {
+		return err
+	}
+	c.got.Store(int64(len(result.Stdout)))
+	if len(result.Stdout) > maxKubeOutput {
+		return sdk.Errorf(sdk.Invalid, "%s has said more than %d bytes, which is the limit", c, maxKubeOutput)
+	}
+	c.s.say(c.st, result, c.record)
+	return nil
+}
+
+// remember notes where something is that the plugin has made. A conflict says that it is there.
+func (c *clusterCall) remember(status int) error {
+	contexts := c.s.g.o.KubeContexts
+	made := c.need.use == sdk.KubeWrite && c.in.Request.Method != http.MethodDelete && (status < 400 || status == http.StatusConflict)
+	if contexts == nil || !made {
+		return nil
+	}
+	if err := contexts.Used(c.s.g.id, sdk.KubeContext{Name: c.in.Context, Namespace: c.need.namespace}); err != nil {
+		return sdk.Errorf(sdk.Internal, "remember the namespace %s of the context %s: %v", c.need.namespace, c.in.Context, err)
+	}
+	return nil
+}
+
+func (c *clusterCall) refused(err error) *sdk.Error {
+	e := c.s.g.failure(c.String(), err)
+	c.record(Audit{Error: e.Message, Refused: !c.made})
+	return e
+}
+
+func (c *clusterCall) record(a Audit) {
+	a.Destination, a.Permission, a.Time, a.Received = "kube://"+url.PathEscape(c.in.Context), c.line, c.began, c.got.Load()
+	switch r, e := c.in.Request, c.in.Exec; {
+	case r != nil:
+		a.Method, a.Path = r.Method, r.Path
+	case e != nil:
+		a.Method, a.Path = "EXEC", "/"+strings.Join([]string{e.Namespace, e.Pod, e.Container}, "/")+" "+strings.Join(e.Argv, " ")
+	}
+	if c.body != nil {
+		a.Sent = c.body.sent.Load()
+	}
+	c.s.g.audit(a)
+}
+
+func (c *clusterCall) String() string {
+	where := " in the current context"
+	if c.in.Context != "" {
+		where = " in the context " + c.in.Context
+	}
+	switch {
+	case c.in.Request != nil:
+		return c.in.Request.Method + " " + c.in.Request.Path + where
+	case c.in.Exec != nil:
+		return "the command in the pod " + c.in.Exec.Pod + where
+	default:
+		return "what is asked of a cluster"
+	}
+}
+
+// KubeContexts is [sdk.HostKubeContexts].
+func (s *Session) KubeContexts() (sdk.KubeContexts, error) {
+	out := sdk.KubeContexts{Used: []sdk.KubeContext{}}
+	o := s.g.o
+	switch {
+	case len(o.Asked.Permissions.Kube) == 0:
+		return out, sdk.Errorf(sdk.Unauthorized, "the manifest of plugin %s asks for no cluster", s.g.id)
+	case len(o.Manifest.Permissions.Kube) == 0:
+		return out, s.g.notGranted("anything with clusters", access.Lines(sdk.Manifest{Settings: o.Asked.Settings, Permissions: sdk.Permissions{Kube: o.Asked.Permissions.Kube}})[0].Text)
+	case o.Kube == nil:
+		return out, nil
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, kubeLookup)
+	defer cancel()
+	current, err := o.Kube.Context(ctx, "")
+	if err != nil && sdk.CodeOf(err) != sdk.NotFound && sdk.CodeOf(err) != sdk.Invalid { // those: there is none
+		return out, s.g.failure("the look into the kubeconfig", err)
+	}
+	if err == nil {
+		out.Current = current
+	}
+	if o.KubeContexts != nil {
+		used, err := o.KubeContexts.Of(s.g.id)
+		if err != nil {
+			return out, sdk.Errorf(sdk.Internal, "%v", err)
+		}
+		out.Used = append(out.Used, used...)
+	}
+	return out, nil
+}
+
+// allowKube finds the permission for something in a cluster.
+func (s *Session) allowKube(contextName string, need kubeNeed) (line string, err error) {
+	if !plainContext(contextName) {
+		return "", sdk.Errorf(sdk.Invalid, "%.100q is not a name of a context", contextName)
+	}
+	s.checks.Lock()
+	defer s.checks.Unlock()
+	p := s.rules()
+	if p.values.err != nil {
+		return "", p.values.err
+	}
+	line = p.searchKube(p.g.o.Manifest, contextName, need)
+	switch asked := p.searchKube(p.g.o.Asked, contextName, need); {
+	case line != "" && len(p.g.o.Destinations) > 0:
+		return "", sdk.Errorf(sdk.Unauthorized, "plugin %s may not use the cluster of the context %s: the policy for plugins names destinations, and a kubeconfig may lead anywhere (plugins.destinations)", p.g.id, contextName)
+	case line != "":
+		return line, nil
+	case asked != "":
+		return "", p.g.notGranted(need.String()+" of the context "+contextName, asked)
+	default:
+		return "", sdk.Errorf(sdk.Unauthorized, "the manifest of plugin %s does not allow %s of the context %s", p.g.id, need, contextName)
+	}
+}
+
+func (p *policy) searchKube(m sdk.Manifest, contextName string, need kubeNeed) string {
+	for _, r := range m.Permissions.Kube {
+		if !slices.Contains(r.Use, need.use) {
+			continue
+		}
+		namespace := ""
+		if need.use != sdk.KubeCluster {
+			i := slices.IndexFunc(r.Namespaces, func(pattern string) bool { return p.isNamed(pattern, need.namespace) })
+			if i < 0 {
+				continue
+			}
+			namespace = r.Namespaces[i]
+		}
+		if i := slices.IndexFunc(r.Contexts, func(pattern string) bool { return p.isNamed(pattern, contextName) }); i >= 0 {
+			return access.Kube(m, r.Contexts[i], namespace, need.use)
+		}
+	}
+	return ""
+}
+
+// plainContext reports whether a name of a context may be given to another program.
+func plainContext(name string) bool {
+	return name != "" && len(name) <= 512 && name[0] != '-' && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// PlainPod finds that the names of a route are names.
+func PlainPod(r sdk.KubeRoute) error {
+	if !plainContext(r.Context) {
+		return sdk.Errorf(sdk.Invalid, "%.100q is not a name of a context", r.Context)
+	}
+	return plainPod(r.Namespace, r.Pod, r.Container)
+}
+
+func plainPod(namespace, pod, container string) error {
+	switch {
+	case !dnsLabel.MatchString(namespace):
+		return sdk.Errorf(sdk.Invalid, "%.100q is not a name of a namespace", namespace)
+	case !dnsName.MatchString(pod) || strings.Contains(pod, ".."):
+		return sdk.Errorf(sdk.Invalid, "%.100q is not a name of a pod", pod)
+	case !dnsLabel.MatchString(container):
+		return sdk.Errorf(sdk.Invalid, "%.100q is not a name of a container", container)
+	default:
+		return nil
+	}
+}
