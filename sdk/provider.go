@@ -110,6 +110,7 @@ const (
 	FeatureGPUShare    Feature = "gpu_share"    // several machines share a GPU (Spec.GPUShare)
 	FeatureFree        Feature = "free"         // machines cost nothing: a price of 0 is known
 	FeatureRoutes      Feature = "routes"       // its endpoints may be reached by routes; see [Router]
+	FeatureNoNetwork   Feature = "no_network"   // without Isolations: cuts a machine off the network (Spec.Network: none)
 	FeatureCheck       Feature = "check"        // looks before a machine is asked for; see [Checker]
 	FeatureClean       Feature = "clean"        // removes what it keeps for later machines; see [Cleaner]
 )

@@ -175,7 +175,7 @@ func (c machineCheck) isolation() {
 			if asked != "auto" {
 				c.fail("sandbox.isolation", fmt.Sprintf("provider `%s` has its own isolation", p.Name), "remove the key")
 			}
-			if network != "open" && network != "host" {
+			if network != "open" && network != "host" && !(network == "none" && p.Has(sdk.FeatureNoNetwork)) {
 				c.fail("sandbox.network", fmt.Sprintf("provider `%s` cannot keep the sandbox off the network", p.Name), "set network: open, or use another provider")
 			}
 			continue

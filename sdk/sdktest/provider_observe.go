@@ -77,10 +77,18 @@ func (l *lab) leads(ctx context.Context, t *trial, handle string, port int) {
 
 var routeTarget = regexp.MustCompile(`^(unix:/[^\x00-\x1f\x7f]{1,200}|tcp:[1-9][0-9]{0,4})$`)
 
+var podTarget = regexp.MustCompile(`^tcp:[1-9][0-9]{0,4}$`)
+
 func badRoute(r sdk.Route) string {
 	switch {
-	case r.SSH == nil:
-		return "says nothing; set SSH"
+	case (r.SSH == nil) == (r.Kube == nil):
+		return "says nothing, or two ways; set SSH or Kube"
+	case r.Kube != nil && (r.Kube.Context == "" || r.Kube.Namespace == "" || r.Kube.Pod == "" || r.Kube.Container == ""):
+		return "does not name context, namespace, pod and container"
+	case r.Kube != nil && !podTarget.MatchString(r.Kube.Target):
+		return fmt.Sprintf("has the target %q, which is not tcp:PORT", r.Kube.Target)
+	case r.Kube != nil:
+		return ""
 	case r.SSH.Host == "":
 		return "names no host"
 	case !routeTarget.MatchString(r.SSH.Target):

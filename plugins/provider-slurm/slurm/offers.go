@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/plugins/internal/nearest"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
@@ -235,7 +236,7 @@ func (p *Provider) nodes(ctx context.Context, o options) ([]node, error) {
 		}
 	}
 	if o.Partition != "" && !slices.Contains(names, o.Partition) {
-		return nil, sdk.Errorf(sdk.Invalid, "on %s: there is no partition %s%s; there are %s", o.Host, o.Partition, nearest(o.Partition, names), strings.Join(names, ", "))
+		return nil, sdk.Errorf(sdk.Invalid, "on %s: there is no partition %s%s; there are %s", o.Host, o.Partition, nearest.Of(o.Partition, names), strings.Join(names, ", "))
 	}
 	return nodes, nil
 }
