@@ -14,7 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
-	"github.com/seer-engine/seer/engine/ssh/pipe"
+	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/seer-engine/seer/engine/forward"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/ssh"
@@ -46,13 +47,13 @@ func (h *Hosts) Ensure(ctx context.Context, sandbox string, routes []machine.Rou
 	if err != nil {
 		return nil, err
 	}
-	var wanted []ssh.Wanted
+	var wanted []forward.Wanted
 	for _, r := range routes {
 		way := r.Route.SSH
 		if way == nil {
 			return nil, sdk.Errorf(sdk.Unsupported, "this program does not know the way to port %d; use a newer version of it", r.Port)
 		}
-		wanted = append(wanted, ssh.Wanted{Port: r.Port, Route: ssh.Route{Host: way.Host, Command: way.Command}, Target: way.Target})
+		wanted = append(wanted, forward.Wanted{Port: r.Port, Route: forward.Route{SSH: &forward.SSH{Host: way.Host, Command: way.Command}}, Target: way.Target})
 	}
 	return f.Ensure(ctx, sandbox, wanted)
 }
@@ -66,7 +67,7 @@ func (h *Hosts) Remove(ctx context.Context, sandbox string) error {
 	return f.Remove(ctx, sandbox)
 }
 
-func (h *Hosts) forwarder() (*ssh.Forwarder, error) {
+func (h *Hosts) forwarder() (*forward.Forwarder, error) {
 	dir, err := h.store.Dir("forward")
-	return &ssh.Forwarder{Dir: dir, Options: h.o}, err
+	return &forward.Forwarder{Dir: dir, Artifacts: h.o.Artifacts, SSH: h.o}, err
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -52,9 +53,10 @@ type Client struct {
 	o    Options
 	sums sync.Map // fileID → SHA-256
 
+	pipes pipe.Pool
+
 	mu    sync.Mutex
 	hosts map[string]*hostState
-	pipes map[string]*piped // by route
 }
 
 // hostState is what this process knows of a host.
@@ -78,7 +80,7 @@ func New(o Options) *Client {
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = 20 * time.Second
 	}
-	return &Client{o: o, hosts: map[string]*hostState{}, pipes: map[string]*piped{}}
+	return &Client{o: o, hosts: map[string]*hostState{}}
 }
 
 // Open makes a client with the folder of a store.
@@ -90,13 +92,7 @@ func Open(in *state.Store, o Options) *Client {
 // Close ends the connections that [Client.Dial] has made. Those of OpenSSH stay for
 // Options.Persist, for they may serve others.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	pipes := c.pipes
-	c.pipes = map[string]*piped{}
-	c.mu.Unlock()
-	for _, p := range pipes {
-		p.close()
-	}
+	c.pipes.Close()
 	return nil
 }
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/ssh"
-	"github.com/seer-engine/seer/engine/ssh/pipe"
 	"github.com/seer-engine/seer/internal/sshtest"
 	"github.com/seer-engine/seer/internal/testbuild"
 	"github.com/seer-engine/seer/internal/testkit"
@@ -236,22 +233,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if len(os.Args) == 2 && os.Args[1] == "pipe" {
-		dial := func(ctx context.Context, target string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(target, "unix:"))
-		}
-		if pipe.Serve(context.Background(), stdio{os.Stdin, os.Stdout}, dial) != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	testkit.Main(m, func(dir string) (err error) {
 		artifacts, err = testbuild.Runtime(dir)
 		return err
 	})
-}
-
-type stdio struct {
-	io.Reader
-	io.WriteCloser
 }

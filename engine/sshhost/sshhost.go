@@ -19,7 +19,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/ssh/pipe"
+	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -179,7 +179,7 @@ func (h *host) facts(ctx context.Context) Facts {
 func PipeMain(in io.ReadCloser, out io.WriteCloser, log io.Writer) int {
 	h, err := open(os.Getenv, networkDisk, log)
 	if err == nil {
-		err = pipe.Serve(context.Background(), stdio{in, out}, func(ctx context.Context, target string) (net.Conn, error) {
+		err = pipe.Serve(context.Background(), pipe.Stdio(in, out), func(ctx context.Context, target string) (net.Conn, error) {
 			return local.Dial(ctx, h.Provider, target)
 		})
 	}
@@ -188,14 +188,4 @@ func PipeMain(in io.ReadCloser, out io.WriteCloser, log io.Writer) int {
 		return 1
 	}
 	return 0
-}
-
-type stdio struct {
-	io.ReadCloser
-	io.WriteCloser
-}
-
-func (s stdio) Close() error {
-	_ = s.WriteCloser.Close()
-	return s.ReadCloser.Close()
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/forward"
 	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/internal/sshtest"
 	"github.com/seer-engine/seer/internal/testbuild"
@@ -269,10 +270,10 @@ func TestPortOfAMachine(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	o := b.start("seer-one")
-	f := &ssh.Forwarder{Dir: filepath.Join(filepath.Dir(b.options.Dir), "forward"), Options: b.options}
-	var wanted []ssh.Wanted
+	f := &forward.Forwarder{Dir: filepath.Join(filepath.Dir(b.options.Dir), "forward"), Artifacts: b.options.Artifacts, SSH: b.options}
+	var wanted []forward.Wanted
 	for i, target := range targets(o) {
-		wanted = append(wanted, ssh.Wanted{Port: o.Endpoints[i].Port, Route: ssh.Route{Host: "box"}, Target: target})
+		wanted = append(wanted, forward.Wanted{Port: o.Endpoints[i].Port, Route: forward.Route{SSH: &forward.SSH{Host: "box"}}, Target: target})
 	}
 	urls := must(f.Ensure(t.Context(), "one", wanted))(t)
 	t.Cleanup(func() {

@@ -14,12 +14,12 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/seer-engine/seer/engine/batchjob"
+	"github.com/seer-engine/seer/engine/forward"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
-	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/engine/sshhost"
 )
 
@@ -43,7 +43,7 @@ func main() {
 		os.Exit(sshhost.PipeMain(os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "forward" {
-		os.Exit(ssh.ForwardMain(os.Args[2], os.Stdout, os.Stderr))
+		os.Exit(forward.Main(os.Args[2], os.Stdout, os.Stderr))
 	}
 	os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()}))
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/ssh/pipe"
+	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/internal/testkit"
 )
 

@@ -1,4 +1,4 @@
-package ssh
+package forward
 
 import (
 	"context"
@@ -9,25 +9,19 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/seer-engine/seer/engine/ssh/pipe"
+	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// localProgram is the runtime's program for this computer.
-func localProgram(artifacts string) string {
-	return filepath.Join(artifacts, "seer-runtime-"+runtime.GOOS+"-"+runtime.GOARCH)
-}
-
-// ForwardMain is the process of a [Forwarder]: it returns the exit status when no route is left.
+// Main is the process of a [Forwarder]: it returns the exit status when no route is left.
 // ready gets one line when the process has begun; its reader may be gone afterwards.
-func ForwardMain(dir string, ready, log io.Writer) int {
+func Main(dir string, ready, log io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // who started it may be gone
 	lock, held, err := state.TryAcquire(filepath.Join(dir, processLock))
 	if err == nil && held {
@@ -52,8 +46,8 @@ type process struct {
 	open map[string]*port // by "SANDBOX PORT"
 
 	mu     sync.Mutex
-	config string // of the client
-	client *Client
+	config string // of the ways
+	ways   *ways
 	failed map[string]*outage // by route
 }
 
@@ -149,22 +143,21 @@ func (p *process) heed() (wanted int, err error) {
 	return len(keep), writeJSON(filepath.Join(p.dir, portsFile), have)
 }
 
-// configure makes another client where the options are others.
+// configure begins anew where the options are others.
 func (p *process) configure(r routes) {
-	config := fmt.Sprintf("%+v %s", r.Options, r.Agent)
+	config := fmt.Sprintf("%+v %s", r.SSH, r.Agent)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.client != nil && p.config == config {
+	if p.ways != nil && p.config == config {
 		return
 	}
 	if r.Agent != "" {
 		_ = os.Setenv("SSH_AUTH_SOCK", r.Agent)
 	}
-	if p.client != nil {
-		_ = p.client.Close() // those who were connected connect again
+	if p.ways != nil {
+		p.ways.close() // those who were connected connect again
 	}
-	r.Options.Interactive = false
-	p.client, p.config, p.failed = New(r.Options), config, map[string]*outage{}
+	p.ways, p.config, p.failed = newWays(r), config, map[string]*outage{}
 }
 
 // portPatience is how long a port that was carried before may be taken by what is just ending.
@@ -218,8 +211,8 @@ func (p *process) closeAll() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.client != nil {
-		_ = p.client.Close()
+	if p.ways != nil {
+		p.ways.close()
 	}
 }
 
@@ -267,7 +260,7 @@ const (
 
 func (p *process) dial(ctx context.Context, w Wanted) (net.Conn, error) {
 	p.mu.Lock()
-	client, o := p.client, p.failed[w.Route.key()]
+	ways, o := p.ways, p.failed[w.Route.key()]
 	if o == nil {
 		o = &outage{}
 		p.failed[w.Route.key()] = o
@@ -281,14 +274,14 @@ func (p *process) dial(ctx context.Context, w Wanted) (net.Conn, error) {
 	o.turn.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	conn, err := client.Dial(ctx, w.Route, w.Target)
+	conn, err := ways.dial(ctx, w)
 	o.turn.Lock()
 	defer o.turn.Unlock()
-	var host *Error
+	var refused *pipe.Refused
 	switch {
 	case err == nil:
 		o.wait = 0
-	case errors.As(err, &host) && time.Now().After(o.end): // many may have tried at once
+	case !errors.As(err, &refused) && ctx.Err() == nil && time.Now().After(o.end): // many may have tried at once
 		o.wait = min(max(2*o.wait, firstWait), mostWait)
 		o.end, o.why = time.Now().Add(o.wait), err
 		_, _ = fmt.Fprintf(p.log, "forward: %s %v\n", time.Now().UTC().Format(time.RFC3339), err)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Limits of what the other side may do.
@@ -122,15 +124,28 @@ func Begin(stream io.ReadWriteCloser) (*Session, error) {
 	return &Session{mux}, nil
 }
 
-// Refused is the error of [Session.Open] when the far end does not make the connection.
-type Refused struct{ Target, Why string }
+// Refused is the error of [Session.Open] when the far end does not make the connection. It wraps
+// an [sdk.Error] for plugins.
+type Refused struct{ Host, Target, Why string }
 
-func (e *Refused) Error() string { return fmt.Sprintf("connect to %s there: %s", e.Target, e.Why) }
+func (e *Refused) Error() string {
+	text := fmt.Sprintf("connect to %s there: %s", e.Target, e.Why)
+	if e.Host != "" {
+		text = "on " + e.Host + ": " + text
+	}
+	return text
+}
+
+// Unwrap is the error for plugins.
+func (e *Refused) Unwrap() error { return sdk.Errorf(sdk.Unavailable, "%s", e.Error()) }
+
+// On is the error with the name of where the far end is.
+func (e *Refused) On(host string) *Refused { return &Refused{host, e.Target, e.Why} }
 
 // Open makes a connection to a target. An error other than [*Refused] is one of the session.
 func (s *Session) Open(ctx context.Context, target string) (net.Conn, error) {
 	if err := CheckTarget(target); err != nil {
-		return nil, &Refused{target, err.Error()}
+		return nil, &Refused{Target: target, Why: err.Error()}
 	}
 	stream, err := s.mux.OpenStream()
 	if err != nil {
@@ -146,7 +161,7 @@ func (s *Session) Open(ctx context.Context, target string) (net.Conn, error) {
 	}
 	if err == nil && answer != "ok" {
 		why, _ := strings.CutPrefix(answer, "error: ")
-		err = &Refused{target, why}
+		err = &Refused{Target: target, Why: why}
 	}
 	if err == nil && !stop() {
 		err = ctx.Err()

@@ -1,4 +1,6 @@
-package ssh
+// Package forward carries ports of machines to ports of this computer's loopback, over hosts that
+// are reached by SSH.
+package forward
 
 import (
 	"context"
@@ -9,20 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/engine/state"
 )
-
-// Wanted is a port of a sandbox that a [Forwarder] carries.
-type Wanted struct {
-	Port   int    `json:"port"`
-	Route  Route  `json:"route"`
-	Target string `json:"target"` // behind the route, as for [Client.Dial]
-}
 
 // Forwarder carries ports of sandboxes to ports of this computer's loopback. A process of its
 // own does, which outlives this one: `seer-runtime forward DIR`, one for each folder. While a
@@ -33,11 +30,14 @@ type Forwarder struct {
 	// disk of this computer.
 	Dir string
 
-	// Options are those with which the process connects. It never asks anybody.
-	Options Options
+	// Artifacts is the folder with the programs of this computer.
+	Artifacts string
 
-	// Program is the process, without Dir; default the runtime's program for this computer in
-	// Options.Artifacts, with "forward".
+	// SSH says how the process connects to hosts. It never asks anybody.
+	SSH ssh.Options
+
+	// Program is the process, without Dir; default seer-runtime-OS-ARCH of Artifacts, with
+	// "forward".
 	Program []string
 }
 
@@ -53,7 +53,7 @@ const (
 // routes is [routesFile].
 type routes struct {
 	Version int                 `json:"version"` // of the list; grows
-	Options Options             `json:"options"`
+	SSH     ssh.Options         `json:"options"`
 	Agent   string              `json:"agent,omitempty"` // SSH_AUTH_SOCK
 	Wanted  map[string][]Wanted `json:"wanted"`          // by sandbox
 }
@@ -122,7 +122,7 @@ func (f *Forwarder) edit(ctx context.Context, change func(*routes)) (ports, erro
 		if err != nil {
 			return err
 		}
-		r.Options, r.Agent = f.Options, os.Getenv("SSH_AUTH_SOCK")
+		r.SSH, r.Agent = f.SSH, os.Getenv("SSH_AUTH_SOCK")
 		change(&r)
 		// Also where nothing has changed: only a process that lives answers.
 		r.Version++
@@ -177,7 +177,7 @@ func (f *Forwarder) await(ctx context.Context, version int) (ports, error) {
 func (f *Forwarder) start() error {
 	argv := f.Program
 	if len(argv) == 0 {
-		argv = []string{localProgram(f.Options.Artifacts), "forward"}
+		argv = []string{filepath.Join(f.Artifacts, "seer-runtime-"+runtime.GOOS+"-"+runtime.GOARCH), "forward"}
 	}
 	log, err := openLog(filepath.Join(f.Dir, logFile))
 	if err != nil {

@@ -1,4 +1,4 @@
-package ssh_test
+package forward_test
 
 import (
 	"context"
@@ -14,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/forward"
+	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/sshtest"
+	"github.com/seer-engine/seer/internal/testbuild"
 	"github.com/seer-engine/seer/internal/testkit"
 )
 
@@ -24,17 +27,18 @@ import (
 // pipe is this test's own program, so that no machine is needed.
 type carried struct {
 	box *sshtest.Server
-	f   *ssh.Forwarder
-	w   ssh.Wanted
+	f   *forward.Forwarder
+	w   forward.Wanted
 }
 
 func newCarried(t *testing.T) *carried {
 	t.Helper()
 	l := sshtest.New(t)
 	box := l.Start("box", "", "")
-	f := &ssh.Forwarder{
-		Dir:     filepath.Join(l.Dir, "forward"),
-		Options: ssh.Options{Dir: filepath.Join(l.Dir, "s"), ConfigFile: l.Config, Artifacts: artifacts, ConnectTimeout: 5 * time.Second},
+	f := &forward.Forwarder{
+		Dir:       filepath.Join(l.Dir, "forward"),
+		Artifacts: artifacts,
+		SSH:       ssh.Options{Dir: filepath.Join(l.Dir, "s"), ConfigFile: l.Config, Artifacts: artifacts, ConnectTimeout: 5 * time.Second},
 	}
 	socket := filepath.Join(l.Dir, "echo")
 	there, err := net.Listen("unix", socket)
@@ -47,7 +51,7 @@ func newCarried(t *testing.T) *carried {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &carried{box, f, ssh.Wanted{Port: 8717, Route: ssh.Route{Host: "box", Command: []string{self, "pipe"}}, Target: "unix:" + socket}}
+	c := &carried{box, f, forward.Wanted{Port: 8717, Route: forward.Route{SSH: &forward.SSH{Host: "box", Command: []string{self, "pipe"}}}, Target: "unix:" + socket}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("log of the process:\n%s", testkit.ReadFile(t, filepath.Join(f.Dir, "log")))
@@ -62,7 +66,7 @@ func newCarried(t *testing.T) *carried {
 				t.Error(err)
 			}
 		}
-		_ = ssh.New(f.Options).Disconnect("box")
+		_ = ssh.New(f.SSH).Disconnect("box")
 		sshtest.Gone(t, f.Dir)
 	})
 	return c
@@ -70,7 +74,7 @@ func newCarried(t *testing.T) *carried {
 
 func (c *carried) ensure(t *testing.T, sandbox string) string {
 	t.Helper()
-	urls, err := c.f.Ensure(t.Context(), sandbox, []ssh.Wanted{c.w})
+	urls, err := c.f.Ensure(t.Context(), sandbox, []forward.Wanted{c.w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +191,7 @@ func TestForwarderIsOne(t *testing.T) {
 	urls := make([]string, 20)
 	for i := range urls {
 		all.Go(func() {
-			found, err := c.f.Ensure(t.Context(), fmt.Sprint("sandbox-", i), []ssh.Wanted{c.w})
+			found, err := c.f.Ensure(t.Context(), fmt.Sprint("sandbox-", i), []forward.Wanted{c.w})
 			if err != nil {
 				t.Error(err)
 			}
@@ -281,4 +285,23 @@ func TestForwarderOutlivesASilentNetwork(t *testing.T) {
 	c.box.Kill()
 	c.box.Run()
 	again(t, url)
+}
+
+// artifacts has the runtime's program, built once for all tests.
+var artifacts string
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "pipe" {
+		dial := func(ctx context.Context, target string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(target, "unix:"))
+		}
+		if pipe.Serve(context.Background(), pipe.Stdio(os.Stdin, os.Stdout), dial) != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	testkit.Main(m, func(dir string) (err error) {
+		artifacts, err = testbuild.Runtime(dir)
+		return err
+	})
 }
