@@ -24,13 +24,16 @@ seer: plugins
 	builtins=$$(scripts/builtins $(BIN)/plugins); \
 	$(GO) build -ldflags "$(LDFLAGS) -X main.builtins=$$builtins" -o $(BIN)/seer ./cmd/seer
 
-# Static, one for each system a sandbox may run: they are pushed to machines.
+# Static, one for each system a sandbox may run: they are pushed to machines. seer-kube is for
+# this computer alone.
 runtime:
 	@mkdir -p $(BIN)/runtime
 	@for p in $(PLATFORMS) $$($(GO) env GOOS)/$$($(GO) env GOARCH); do \
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' \
 			-o $(BIN)/runtime/seer-runtime-$${p%/*}-$${p#*/} ./engine/runtime/seer-runtime; \
 	done
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' \
+		-o $(BIN)/runtime/seer-kube-$$($(GO) env GOOS)-$$($(GO) env GOARCH) ./engine/kube/seer-kube
 
 plugins:
 	scripts/build-plugins $(BIN)/plugins
@@ -87,6 +90,7 @@ cross:
 		echo "cross-build $$p"; \
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./cmd/seer; \
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./engine/runtime/seer-runtime; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./engine/kube/seer-kube; \
 	done
 
 # With the long tests among its scripts.

@@ -36,6 +36,9 @@ var allowed = map[string][]string{
 	"engine/python":               {},
 	"engine/runtime/seer-runtime": {"engine/runtime", "engine/python", "engine/netproxy", "engine/machine/local/watchdog", "engine/namesearch", "engine/batchjob", "engine/forward", "engine/sshhost"},
 	"engine/netproxy":             {},
+	"engine/kube/kubewire":        {"sdk"},
+	"engine/kube/cluster":         {"sdk", "engine/kube/kubewire", "internal/spelling"},
+	"engine/kube/seer-kube":       {"sdk", "engine/kube/cluster", "engine/kube/kubewire"},
 	"engine/pipe":                 {"sdk"},
 	"engine/forward":              {"sdk", "engine/pipe", "engine/ssh", "engine/state"},
 	"engine/ssh":                  {"sdk", "engine/pipe", "engine/state", "internal/spelling", "internal/sshname"},
@@ -209,6 +212,8 @@ var onlyImporters = map[string][]string{
 	"github.com/hiddeco/sshsig":              {"engine/plugin/sign"},
 	"github.com/pierrec/lz4":                 {"engine/transfer/xet"},
 	"github.com/hashicorp/yamux":             {"engine/pipe"},
+	"k8s.io":                                 {"engine/kube/cluster"},
+	"github.com/gorilla/websocket":           {"engine/kube/cluster"},
 	"github.com/zeebo/blake3":                {"engine/transfer/xet"},
 	"github.com/jedib0t/go-pretty":           {"cmd/seer/internal/term"},
 }
@@ -216,7 +221,7 @@ var onlyImporters = map[string][]string{
 // notInEngine must not be linked into a program that imports only the façade.
 var notInEngine = []string{
 	"github.com/modelcontextprotocol/", "github.com/spf13/cobra", "oras.land/", "github.com/jedib0t/", "github.com/modal-labs/",
-	module + "/engine/run", module + "/engine/mcp",
+	"k8s.io/", module + "/engine/run", module + "/engine/mcp",
 }
 
 func goList(t *testing.T, args ...string) []string {
