@@ -18,7 +18,7 @@ EXPERIMENT = """name: bench
 sandbox: {provider: %s, timeout: 25m%s}
 serve: [{file: %s, expose_as: library, name: %s}]
 """
-PONG = "import sys; i, o = sys.stdin.buffer.raw, sys.stdout.buffer.raw\nwhile True: o.write(i.read(%d))" % len(calls.TEXT)
+PONG = "import os\nwhile data := os.read(0, 65536): os.write(1, data)"
 PASS = ["python3", "-c", "pass"]
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 
@@ -169,7 +169,7 @@ def raw(lab: Lab, place: Place) -> List[str]:
     kubectl = program(lab, "kubectl")
     lab.run(kubectl, "run", "pong", "--image=localhost/python:1", "--restart=Never", "--command", "--", "sleep", "1000")
     lab.run(kubectl, "wait", "--for=condition=Ready", "pod/pong", "--timeout=60s")
-    return [kubectl, "exec", "-i", "pong", "--", "python3", "-u", "-c", PONG]
+    return [kubectl, "exec", "-i", "pong", "--", "python3", "-c", PONG]
 
 
 class Pipe:
