@@ -48,3 +48,5 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("%+v, %v", route.SSH, err)
 	}
 }
+
+func TestConformance(t *testing.T) { testplugin.Conformance(t, "provider-slurm") }

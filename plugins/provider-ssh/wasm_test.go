@@ -129,3 +129,5 @@ func TestWithoutSSH(t *testing.T) {
 	_, err := p.Offers(t.Context(), sdk.OfferQuery{})
 	testkit.WantCode(t, err, sdk.Unsupported, "reaches no hosts by SSH")
 }
+
+func TestConformance(t *testing.T) { testplugin.Conformance(t, "provider-ssh") }

@@ -32,6 +32,10 @@ type Config struct {
 	PerHandle string            `yaml:"per_handle"`
 	Live      Live              `yaml:"live"`
 	Skip      map[string]string `yaml:"skip"` // check or group → why it does not apply
+
+	// Scenarios are for a provider of machines on hosts or clusters of the user's. Without a
+	// simulator, only they are played to it.
+	Scenarios []Scenario `yaml:"scenarios"`
 }
 
 // Simulator is a backend that can be tried without an account: a program that the kit
@@ -53,7 +57,7 @@ type Live struct {
 	Offer   string  `yaml:"offer"`    // ID of what is rented; "" = the cheapest
 }
 
-const maxConfig = 64 << 10
+const maxConfig = 256 << 10
 
 // ParseConfig reads conformance.yaml strictly. Every problem is reported, as
 // "file:line: what".
@@ -104,6 +108,16 @@ func (c Config) check() error {
 			return mistake{"skip", fmt.Sprintf("%s needs a reason: why it does not apply", key)}
 		}
 	}
+	names := map[string]bool{}
+	for _, s := range c.Scenarios {
+		if err := s.check("scenarios"); err != nil {
+			return err
+		}
+		if names[s.Name] {
+			return mistake{"scenarios", fmt.Sprintf("two have the name %q", s.Name)}
+		}
+		names[s.Name] = true
+	}
 	return nil
 }
 
@@ -135,7 +149,7 @@ func yamlErrors(file string, err error) error {
 			at, l = m[1], l[len(m[0]):]
 		}
 		l = strings.TrimPrefix(l, "yaml: ")
-		for _, kind := range []string{"Config", "Simulator", "Live"} {
+		for _, kind := range []string{"Config", "Simulator", "Live", "Scenario", "Context", "SSHAnswers", "KubeAnswers", "PodCommand", "Answer", "Failure", "Step"} {
 			l = strings.ReplaceAll(l, " not found in type plugintest."+kind, " is not a key of "+ConfigFile)
 		}
 		errs = append(errs, fmt.Errorf("%s:%s: %s", file, at, l))

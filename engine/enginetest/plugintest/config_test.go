@@ -51,7 +51,7 @@ func TestParseConfigMistakes(t *testing.T) {
 		"simulator:\n  command: [\"\"]\n":                            "c:2: command: its first word",
 		"a: &a [*a]\n":                                               "c:",
 		"---\nmodels: [a]\n---\nmodels: [b]\n":                       "more than one YAML document",
-		strings.Repeat("#", 70<<10):                                  "c:1: longer than 64 KiB",
+		strings.Repeat("#", 300<<10):                                 "c:1: longer than 256 KiB",
 		"\t":                                                         "c:1: ",
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/plugin/host"
@@ -64,7 +65,13 @@ func (r *run) provider(ctx context.Context, h *host.Host) ([]sdktest.Check, erro
 	if err != nil {
 		return nil, err
 	}
-	return sdktest.ProviderChecks(r.kit(p, nil)), nil
+	checks := sdktest.ProviderChecks(r.kit(p, nil))
+	if len(r.config.Scenarios) > 0 && r.world == nil && len(r.config.Simulator.Command) == 0 && r.config.Simulator.URL == "" {
+		// All else would rent machines, of which the scenarios know only their own.
+		checks = slices.DeleteFunc(checks, func(c sdktest.Check) bool { return !strings.HasPrefix(c.Name, "describe/") })
+		r.skip("provider", "what rents machines is tried by the scenarios of "+ConfigFile)
+	}
+	return checks, nil
 }
 
 // kit says how to try the provider, which is in its host already.

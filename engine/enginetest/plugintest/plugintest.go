@@ -116,6 +116,7 @@ func (r *run) all(ctx context.Context) error {
 	}
 	r.add("static/compiles", start, "", nil)
 	r.contracts(ctx, h)
+	r.scenarios(ctx)
 	r.judge(r.answers, time.Now())
 	r.resources(ctx)
 	r.leaks("secrets/never-seen", h)
@@ -127,6 +128,10 @@ func (r *run) all(ctx context.Context) error {
 
 // host is one with this plugin alone, and with everything that it asks for.
 func (r *run) host(env func(string) (string, string, bool)) (*host.Host, error) {
+	return r.hostWith(env, func(*host.Options) {})
+}
+
+func (r *run) hostWith(env func(string) (string, string, bool), change func(*host.Options)) (*host.Host, error) {
 	dir, err := filepath.Abs(filepath.Dir(r.o.Wasm))
 	if err != nil {
 		return nil, err
@@ -135,6 +140,7 @@ func (r *run) host(env func(string) (string, string, bool)) (*host.Host, error) 
 	if r.world != nil {
 		options.Transport = r.world
 	}
+	change(&options)
 	return host.New(options)
 }
 

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 // prepare builds and compiles the guests outside of the race detector.
 var prepare = sync.OnceValue(func() error {
-	return hosttest.Prepare(cacheDir, "engine/plugin/host/testdata/guests/shout", "engine/plugin/host/testdata/guests/pretend", "engine/plugin/host/testdata/guests/escape")
+	return hosttest.Prepare(cacheDir, "engine/plugin/host/testdata/guests/shout", "engine/plugin/host/testdata/guests/pretend", "engine/plugin/host/testdata/guests/escape", "engine/plugin/host/testdata/guests/pods")
 })
 
 // try runs the kit on a guest and gives its results by name.
