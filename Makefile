@@ -9,7 +9,7 @@ BIN := bin
 VERSION := $(or $(VERSION),$(shell scripts/version),$(error scripts/version found none))
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64
-TESTFLAGS ?= -race
+TESTFLAGS ?=
 # Checkouts in other folders, tests and scripts share what is compiled.
 export GOFLAGS := -trimpath $(GOFLAGS)
 # The interpreter that sandboxes use: one that has NumPy.
@@ -75,13 +75,21 @@ compiled: seer
 # many wait for leases and timeouts. lint-quick has vetted. Linking is half as
 # dear without symbols that only a debugger reads; reports of races name their lines all the same.
 GOTEST := $(GO) test $(TESTFLAGS) -vet off -parallel 4 -ldflags '-s -w'
-unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+unit race-built long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
-unit long-built: export GORACE = atexit_sleep_ms=100
+unit race-built long-built: export GORACE = atexit_sleep_ms=100
 unit: compiled
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 	cd examples/agents && "$(SEER_PYTHON)" -m unittest
 	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
+
+# The race detector doubles the time of the tests, so it runs with e2e. Without what tests other
+# programs than ours, and without what runs Seer only as a program, which has no detector.
+NORACE := /internal/(acceptance|archtest)$$|/cmd/seer|/examples|/python$$|/plugin/scaffold$$
+.PHONY: race race-built
+race: setup-test build compiled race-built
+race-built:
+	$(GOTEST) -race -p 3 -timeout 40m -skip '$(LONG)|$(GVISOR)' $$($(GO) list ./... | grep -vE '$(NORACE)')
 
 # Everything must keep compiling where we cannot run it; part of e2e. What `runtime` and
 # `seer` have compiled is not compiled anew.
@@ -99,9 +107,8 @@ e2e: setup-e2e build compiled
 
 .PHONY: long long-built
 long: setup-e2e build compiled long-built
-long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 long-built:
-	$(GOTEST) -timeout 40m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
+	$(GOTEST) -race -timeout 40m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their fakes: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.
@@ -110,15 +117,15 @@ CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/...
 
 test-clouds: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 test-clouds: setup-test build
-	$(GO) test $(TESTFLAGS) -timeout 20m $(CLOUDS)
-	$(GO) test $(TESTFLAGS) -timeout 40m -run Cloud ./internal/acceptance
+	$(GO) test -race $(TESTFLAGS) -timeout 20m $(CLOUDS)
+	$(GO) test -race $(TESTFLAGS) -timeout 40m -run Cloud ./internal/acceptance
 
 soak: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 soak: export SEER_SOAK = 1
 # Where the kills of starts on clouds are counted, so that a soak goes on after a break.
 soak: export SEER_SOAK_DIR ?= $(CURDIR)/$(BIN)/soak
 soak: setup-test build
-	$(GO) test $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
+	$(GO) test -race $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
 
 # Tests that start processes, 50 times beside two busy loops; goes on after a break.
 flaky: export SEER_TEST_BIN = $(CURDIR)/$(BIN)

@@ -17,10 +17,16 @@ type CheckQuery struct {
 	GPU           string          `json:"gpu,omitempty"` // as in [OfferQuery]
 	GPUCount      int             `json:"gpu_count,omitempty"`
 	DiskGB        int             `json:"disk_gb,omitempty"`
+	Isolation     string          `json:"isolation,omitempty"`      // as in [MachineSpec]
 	Network       string          `json:"network,omitempty"`        // open, none or hosts
 	PythonVersion string          `json:"python_version,omitempty"` // 3.12
 	Hosts         []string        `json:"hosts,omitempty"`          // host:port that a machine will connect to
 	Options       json.RawMessage `json:"options,omitempty"`        // as in [MachineSpec]
+
+	TimeoutSeconds int64 `json:"timeout_seconds,omitempty"` // how long a machine may live
+	// OnNode allows the check to run something short where machines will run, such as a job that
+	// waits in the queue of a cluster. It ends with the check.
+	OnNode bool `json:"on_node,omitempty"`
 }
 
 // Finding is one thing that a [Checker] has looked at.
@@ -38,6 +44,15 @@ const (
 	FindingFailed  = "failed"  // what the query asks for cannot work
 	FindingUnknown = "unknown" // it could not be looked at
 )
+
+// Known reports whether State is one of this version of the contract.
+func (f Finding) Known() bool {
+	switch f.State {
+	case FindingOK, FindingWarning, FindingFailed, FindingUnknown:
+		return true
+	}
+	return false
+}
 
 // Cleaner is implemented by a provider with [FeatureClean].
 type Cleaner interface {

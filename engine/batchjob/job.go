@@ -27,6 +27,7 @@ import (
 // The files of a job's folder.
 const (
 	SpecName  = "spec.json"  // what to make: JSON of an [sdk.MachineSpec]
+	EndName   = "end"        // when the machine ends by itself: unix seconds
 	StateName = "state.json" // how it is: JSON of an [sdk.Observation] whose addresses are those of the job's computer
 )
 
@@ -132,6 +133,9 @@ func (j *job) run(ctx context.Context, getenv func(string) string) (err error) {
 	if err := n.keep(j.dir, spec); err != nil {
 		return err
 	}
+	if err := begin(j.dir, spec, time.Now()); err != nil {
+		return err
+	}
 	set := given(getenv)
 	if err := ofJob(ctx, set, spec); err != nil {
 		return err
@@ -158,6 +162,18 @@ func readSpec(path string) (*sdk.MachineSpec, error) {
 	spec.Offer, spec.Regions, spec.Options = "", nil, nil
 	spec.AnyPort = spec.Ports // they are carried from wherever they are
 	return &spec, nil
+}
+
+// begin sets the end of a machine whose time begins with the job: it has waited in a queue.
+func begin(dir string, spec *sdk.MachineSpec, now time.Time) error {
+	if spec.EndUnix != 0 || spec.TimeoutSeconds == 0 {
+		return nil
+	}
+	spec.EndUnix = now.Add(time.Duration(spec.TimeoutSeconds) * time.Second).Unix()
+	if err := state.WriteFile(filepath.Join(dir, EndName), fmt.Appendln(nil, spec.EndUnix), 0o600); err != nil {
+		return fmt.Errorf("write down when the machine ends: %w", err)
+	}
+	return nil
 }
 
 // isolate chooses the best isolation that works here, and never none by itself.
@@ -264,7 +280,7 @@ func write(dir string, o sdk.Observation) error {
 func (n *node) provider(gpus gpuFinder, getenv func(string) string) sdk.Provider {
 	return local.New(local.Options{
 		Dir: filepath.Join(n.dir, "machines"), RuntimeDir: filepath.Join(n.dir, "r"), ArtifactsDir: filepath.Dir(n.program), GPUs: gpus,
-		Gate: []string{n.program, "gate"}, Watchdog: []string{n.program, "watchdog"},
+		NetProxy: []string{n.program, "netproxy"}, Watchdog: []string{n.program, "watchdog"},
 		Python: func(ctx context.Context) (isolation.Interpreter, error) { return sshhost.Python(ctx, getenv) },
 		PythonVersion: func(ctx context.Context, version string) (isolation.Interpreter, error) {
 			return sshhost.PythonVersion(ctx, getenv, version)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -183,6 +184,24 @@ func through(t *testing.T, dir, target string) string {
 		t.Error(err)
 	}
 	return string(said)
+}
+
+// TestTimeBeginsWithTheJob is of a machine that has waited in a queue for no known time.
+func TestTimeBeginsWithTheJob(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	j := start(t, func(s *sdk.MachineSpec) { s.EndUnix, s.TimeoutSeconds = 0, 5 })
+	j.await(t, sdk.Running, "")
+	data, err := os.ReadFile(filepath.Join(j.dir, EndName))
+	end, err2 := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil || err2 != nil || end < began.Unix()+5 || end > time.Now().Unix()+5 {
+		t.Errorf("its end is %q, %v, %v", data, err, err2)
+	}
+	if err := <-j.ended; err != nil {
+		t.Error(err)
+	}
+	j.await(t, sdk.Stopped, "")
+	j.gone(t)
 }
 
 // TestJobIsKilled kills Seer's program in the job: the guard ends all else.

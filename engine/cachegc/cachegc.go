@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -206,6 +207,15 @@ func RemoveTree(dir string) error {
 		return err
 	}
 	return state.RemoveAll(partial)
+}
+
+// FolderName is the escaped name of the folder in which path is, such as that of a model.
+func FolderName(path string) string {
+	folder := filepath.Base(filepath.Dir(path))
+	if name, err := url.PathUnescape(folder); err == nil {
+		return name
+	}
+	return folder
 }
 
 // LastUse asks for the time of a file.

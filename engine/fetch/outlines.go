@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 
@@ -38,12 +37,8 @@ func (dir Outlines) Items(ctx context.Context, refs *cachegc.References) ([]cach
 		if err != nil {
 			continue // it is being removed
 		}
-		name, err := url.PathUnescape(filepath.Base(filepath.Dir(path)))
-		if err != nil {
-			name = filepath.Base(filepath.Dir(path))
-		}
 		all = append(all, cachegc.Item{
-			Kind: "outline of a model", Name: name, Bytes: bytes, Last: last,
+			Kind: "outline of a model", Name: cachegc.FolderName(path), Bytes: bytes, Last: last,
 			Lock: path + ".lock", Fresh: cachegc.LastUse(path), Remove: func() error { return cachegc.RemoveTree(path) },
 		})
 	}

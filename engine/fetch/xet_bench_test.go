@@ -130,7 +130,7 @@ func BenchmarkXet(b *testing.B) {
 					var by sdk.Fetcher = f
 					if way == "xet" {
 						x := &forced{hubFetcher: f}
-						x.planner.Ask = ask
+						x.planner.Ask = func(ctx context.Context, url string) (int, []byte, error) { return fetch.Get(ctx, nil, url) }
 						by = x
 					}
 					o.Client = (&link{rate: 50e6, delay: 50 * time.Millisecond}).client()
@@ -146,18 +146,4 @@ func BenchmarkXet(b *testing.B) {
 			})
 		}
 	}
-}
-
-func ask(ctx context.Context, url string) (int, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
 }

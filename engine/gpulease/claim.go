@@ -31,19 +31,11 @@ func (f *Folder) Take(ctx context.Context, gpus []GPU, w Wish, who Owner, ticket
 
 // take chooses GPUs. It claims them only if claim is set.
 func (f *Folder) take(ctx context.Context, gpus []GPU, me waiting, ticket *Ticket, claim bool) ([]*Claim, error) {
-	state, err := f.ask(ctx)
-	if err != nil {
-		return nil, err
-	}
-	unlock, err := f.lock(ctx)
+	uses, unlock, err := f.locked(ctx, gpus)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	uses, err := f.uses(gpus, state)
-	if err != nil {
-		return nil, err
-	}
 	before, err := f.before(ticket)
 	if err != nil {
 		return nil, err
@@ -86,16 +78,28 @@ func (f *Folder) owner(who Owner) Owner {
 
 // Look returns the GPUs with their present users.
 func (f *Folder) Look(ctx context.Context, gpus []GPU) ([]Use, error) {
+	uses, unlock, err := f.locked(ctx, gpus)
+	if err != nil {
+		return nil, err
+	}
+	unlock()
+	return uses, nil
+}
+
+// locked returns the GPUs with their users, while nobody else can change these.
+func (f *Folder) locked(ctx context.Context, gpus []GPU) (uses []Use, unlock func(), err error) {
 	state, err := f.ask(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	unlock, err := f.lock(ctx)
-	if err != nil {
-		return nil, err
+	if unlock, err = f.lock(ctx); err != nil {
+		return nil, nil, err
 	}
-	defer unlock()
-	return f.uses(gpus, state)
+	if uses, err = f.uses(gpus, state); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return uses, unlock, nil
 }
 
 // uses combines the driver's report with the claims. The caller holds the mutex.

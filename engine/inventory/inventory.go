@@ -134,7 +134,7 @@ func (i *Inventory) Show(ctx context.Context, ref string) (Info, error) {
 		info.Message = err.Error()
 		return info, nil
 	}
-	info.Lease.Ends = time.Unix(h.Lease.EndUnix, 0)
+	info.Lease.Ends = h.Lease.Ends(i.Now())
 	for n := range info.Services {
 		info.Services[n].State = cmp.Or(string(h.Services[info.Services[n].Name]), "stopped")
 	}

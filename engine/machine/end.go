@@ -61,6 +61,7 @@ func (d *Driver) ending(ctx context.Context) (context.Context, context.CancelFun
 // key. With search they are looked for even where one is known, which comes first: a
 // list may fail for as long as there is time.
 func (d *Driver) release(ctx context.Context, p sdk.Provider, r *Record, search bool) error {
+	p = briefly(ctx, p)
 	var errs []error
 	if r.Handle != "" {
 		errs = append(errs, p.Terminate(ctx, r.Handle))
@@ -106,7 +107,11 @@ func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message 
 		d.unroute(ctx, &updated)
 	}
 	if leftover != nil {
-		return updated, errors.Join(&LeftoverError{ID: r.ID, Handle: r.Handle, Err: leftover}, err)
+		left := &LeftoverError{ID: r.ID, Handle: r.Handle, Err: leftover}
+		if len(r.Routes) > 0 && sdk.CodeOf(leftover) == sdk.Unavailable {
+			left.Ends = r.HardEnd
+		}
+		return updated, errors.Join(left, err)
 	}
 	return updated, err
 }

@@ -118,12 +118,20 @@ type LeftoverError struct {
 	ID     string
 	Handle string // empty when it is not even known whether there is a machine
 	Err    error
+
+	// Ends is when the machine ends by itself, of one whose host does not answer; zero = it is
+	// not known that it does.
+	Ends time.Time
 }
 
 func (e *LeftoverError) Error() string {
 	what := "its machine"
 	if e.Handle != "" {
 		what = "the machine " + e.Handle
+	}
+	if !e.Ends.IsZero() {
+		return fmt.Sprintf("%s of the sandbox %s could not be ended: %v; it ends by itself at %s at the latest, and its record stays until then: collect garbage when its host answers, to end it sooner",
+			what, e.ID, e.Err, e.Ends.Local().Format("2006-01-02 15:04"))
 	}
 	return fmt.Sprintf("%s of the sandbox %s could not be ended and may still run: %v; collect garbage to try again", what, e.ID, e.Err)
 }

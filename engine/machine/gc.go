@@ -119,6 +119,7 @@ func (g *collector) appeared(ctx context.Context, r Record) {
 		g.failed(r, err)
 		return
 	}
+	p = briefly(ctx, p)
 	last := !g.d.mayAppear(&r) // before the list is asked for
 	listed, err := p.List(ctx, r.Owner)
 	if err != nil {
@@ -164,7 +165,7 @@ func providersOf(all []Record, o GCOptions) []string {
 
 type collector struct {
 	d      *Driver
-	away   map[string]bool // providers that cannot be asked now
+	away   map[string]bool // providers, and hosts of a provider, that cannot be asked now
 	late   []Record        // ended ones whose machine may still appear
 	report GCReport
 }
@@ -224,7 +225,7 @@ func (g *collector) why(ctx context.Context, r Record) string {
 }
 
 func (g *collector) end(ctx context.Context, r Record, why string, list *[]GCItem) {
-	if g.away[r.Provider] {
+	if g.away[r.Provider] || g.away[hostOf(r)] {
 		return // said already
 	}
 	ended, err := g.d.End(ctx, r, why)
@@ -253,6 +254,7 @@ func (g *collector) machines(ctx context.Context, name string) {
 		g.failed(Record{Provider: name}, err)
 		return
 	}
+	p = briefly(ctx, p)
 	listed, err := p.List(ctx, g.d.Ledger.Owner())
 	if err != nil {
 		g.failed(Record{Provider: name}, fmt.Errorf("list its machines: %w", err))
@@ -350,9 +352,22 @@ func (g *collector) failed(r Record, err error) {
 	var foreign *AccountError
 	switch code := sdk.CodeOf(err); {
 	case errors.As(err, &foreign): // of this one alone
+	case hostOf(r) != "" && code == sdk.Unavailable: // other hosts may answer
+		g.away[hostOf(r)] = true
 	case errors.As(err, &missing), code == sdk.Unauthorized, code == sdk.Unavailable, code == sdk.RateLimited:
 		g.away[r.Provider] = true // it would say the same of everything else
 	}
+}
+
+// hostOf names the host on which the machine of a record is, with its provider; empty = it is
+// reached without a host.
+func hostOf(r Record) string {
+	for _, routed := range r.Routes {
+		if way := routed.Route.SSH; way != nil {
+			return r.Provider + " " + way.Host
+		}
+	}
+	return ""
 }
 
 func item(r Record, why string) GCItem {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
@@ -17,6 +18,26 @@ type retrier struct {
 	clock  Clock
 	limit  time.Duration // how long one call may be repeated
 	notify func(op string, wait time.Duration, err error)
+}
+
+// awayPatience is how long a host that does not answer is asked again where a machine is to be
+// ended: somebody waits for the answer, and the machine ends by itself.
+const awayPatience = 3 * time.Second
+
+// briefly is a provider that gives up soon where its machines are on hosts of the user's. A host
+// is away for hours; a cloud is busy for seconds.
+func briefly(ctx context.Context, p sdk.Provider) sdk.Provider {
+	r, ok := p.(*retrier)
+	if !ok {
+		return p
+	}
+	info, err := r.next.Describe(ctx)
+	if err != nil || !slices.Contains(info.Features, sdk.FeatureRoutes) {
+		return p
+	}
+	brief := *r
+	brief.limit = min(r.limit, awayPatience)
+	return &brief
 }
 
 const (

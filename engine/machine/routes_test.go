@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/machine"
@@ -16,6 +19,14 @@ type routed struct {
 	*enginetest.Provider
 	asked       int
 	unreachable string
+	away        string // the handle of a machine whose host does not answer
+}
+
+func (p *routed) Terminate(ctx context.Context, handle string) error {
+	if handle == p.away {
+		return sdk.Errorf(sdk.Unavailable, "its host does not answer")
+	}
+	return p.Provider.Terminate(ctx, handle)
 }
 
 func (p *routed) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
@@ -29,6 +40,12 @@ func (p *routed) Observe(ctx context.Context, handles []string) ([]sdk.Observati
 		}
 	}
 	return seen, err
+}
+
+func (p *routed) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
+	info, err := p.Provider.Describe(ctx)
+	info.Features = append(slices.Clone(info.Features), sdk.FeatureRoutes)
+	return info, err
 }
 
 func (p *routed) Route(_ context.Context, handle string, port int) (sdk.Route, error) {
@@ -139,6 +156,53 @@ func TestUnreachableIsNotStopped(t *testing.T) {
 	if all, err = b.driver.Refresh(t.Context()); err != nil || all[0].Live() || len(c.open) != 0 {
 		t.Errorf("ended %+v, %v; carried: %+v", all, err, c.open)
 	}
+}
+
+// TestEndOfAMachineWhoseHostIsAway asks only briefly, says when the machine ends by itself, and
+// keeps the record, so that a later collection ends the machine.
+func TestEndOfAMachineWhoseHostIsAway(t *testing.T) {
+	t.Parallel()
+	b, _, c := newRouted(t)
+	r := b.mustStart("one")
+	away := failAt(enginetest.OpTerminate, 0, sdk.Unavailable, "gpu-box does not answer")
+	b.cloud.SetScript(enginetest.Script{Before: away})
+	began := b.clock.Now()
+	_, err := b.driver.End(t.Context(), r, "enough")
+	var left *machine.LeftoverError
+	if !errors.As(err, &left) || !left.Ends.Equal(r.HardEnd) || !strings.Contains(err.Error(), "gpu-box does not answer") || !strings.Contains(err.Error(), "ends by itself at "+r.HardEnd.Local().Format("2006-01-02 15:04")) {
+		t.Errorf("%v", err)
+	}
+	if took := b.clock.Now().Sub(began); took > 3*time.Second {
+		t.Errorf("it was asked for %v", took)
+	}
+	if kept, err := b.ledger.Get(r.ID); err != nil || !kept.Live() || kept.Ending != "enough" || len(c.open) != 1 {
+		t.Errorf("%+v, %v; carried %+v", kept, err, c.open)
+	}
+	began = b.clock.Now()
+	if report := b.gc(); len(report.Failed) != 1 || b.clock.Now().Sub(began) > 3*time.Second {
+		t.Errorf("%+v after %v", report, b.clock.Now().Sub(began))
+	}
+	b.cloud.SetScript(enginetest.Script{})
+	if report := b.gc(); len(report.Ended) != 1 {
+		t.Errorf("%+v", report)
+	}
+	b.nothingLeft()
+}
+
+// TestOneHostIsAway collects on the other hosts of the provider.
+func TestOneHostIsAway(t *testing.T) {
+	t.Parallel()
+	b, p, _ := newRouted(t)
+	one, two := b.mustStart("one"), b.mustStart("two")
+	b.clock.Advance(3 * time.Hour) // both have expired
+	p.away = one.Handle
+	report := b.gc()
+	if len(report.Failed) != 1 || report.Failed[0].ID != one.ID || len(report.Ended) != 1 || report.Ended[0].ID != two.ID {
+		t.Errorf("%+v", report)
+	}
+	p.away = ""
+	b.gc()
+	b.nothingLeft()
 }
 
 func TestStartWithoutAWay(t *testing.T) {

@@ -17,23 +17,23 @@ import (
 
 // Main is the program: it reads a [Config], serves until the machine has ended and
 // returns the exit status. What it refuses is written to log, in lines that begin
-// with "gate: ".
+// with "netproxy: ".
 func Main(config io.Reader, log io.Writer) int {
 	var c Config
 	if err := json.NewDecoder(config).Decode(&c); err != nil {
-		_, _ = fmt.Fprintln(log, "gate: it is started by Seer, with a configuration:", err)
+		_, _ = fmt.Fprintln(log, "netproxy: it is started by Seer, with a configuration:", err)
 		return 2
 	}
 	c.keepFiles()
 	if err := c.serve(log); err != nil {
-		_, _ = fmt.Fprintln(log, "gate:", err)
+		_, _ = fmt.Fprintln(log, "netproxy:", err)
 		return 1
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	failed, err := c.connect(ctx, log)
 	if err != nil {
-		_, _ = fmt.Fprintln(log, "gate:", err)
+		_, _ = fmt.Fprintln(log, "netproxy:", err)
 		return 1
 	}
 	ended := make(chan struct{})
@@ -46,7 +46,7 @@ func Main(config io.Reader, log io.Writer) int {
 	return 0
 }
 
-// keepFiles has the programs that the gate starts inherit none of its files.
+// keepFiles has the programs that the network proxy starts inherit none of its files.
 func (c Config) keepFiles() {
 	files := append([]int{c.Run, c.Proxy}, c.Life...)
 	for _, port := range append(slices.Clone(c.Ports), c.HostPorts...) {

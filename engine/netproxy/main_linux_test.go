@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "gate" {
+	if len(os.Args) == 2 && os.Args[1] == "netproxy" {
 		os.Exit(Main(os.Stdin, os.Stderr))
 	}
 	os.Exit(m.Run())
@@ -28,12 +28,12 @@ func TestMain(m *testing.M) {
 
 // machine is a fake: a folder, and a process whose end is the machine's.
 type machine struct {
-	t     *testing.T
-	run   string
-	life  *exec.Cmd
-	gate  *exec.Cmd
-	err   testkit.Buffer
-	files []*os.File
+	t        *testing.T
+	run      string
+	life     *exec.Cmd
+	netProxy *exec.Cmd
+	err      testkit.Buffer
+	files    []*os.File
 }
 
 func newMachine(t *testing.T) *machine {
@@ -53,15 +53,15 @@ func newMachine(t *testing.T) *machine {
 func (m *machine) end() {
 	_ = m.life.Process.Kill()
 	_ = m.life.Wait()
-	if m.gate != nil {
-		if err := m.gate.Wait(); err != nil {
-			m.t.Errorf("the gate: %v: %s", err, m.err.String())
+	if m.netProxy != nil {
+		if err := m.netProxy.Wait(); err != nil {
+			m.t.Errorf("the network proxy: %v: %s", err, m.err.String())
 		}
-		m.gate = nil
+		m.netProxy = nil
 	}
 }
 
-// add hands a file to the gate and returns its number there.
+// add hands a file to the network proxy and returns its number there.
 func (m *machine) add(f *os.File, err error) int {
 	m.t.Helper()
 	if err != nil {
@@ -76,9 +76,9 @@ func (m *machine) start(c Config) {
 	c.Run = m.add(os.Open(m.run))
 	fd, err := unix.PidfdOpen(m.life.Process.Pid, 0)
 	c.Life = []int{m.add(os.NewFile(uintptr(fd), "life"), err)}
-	m.gate = exec.Command("/proc/self/exe", "gate")
-	m.gate.Stdin, m.gate.Stderr, m.gate.ExtraFiles = bytes.NewReader(c.Encode()), &m.err, m.files
-	if err := m.gate.Start(); err != nil {
+	m.netProxy = exec.Command("/proc/self/exe", "netproxy")
+	m.netProxy.Stdin, m.netProxy.Stderr, m.netProxy.ExtraFiles = bytes.NewReader(c.Encode()), &m.err, m.files
+	if err := m.netProxy.Start(); err != nil {
 		m.t.Fatal(err)
 	}
 	for _, f := range m.files {
@@ -152,10 +152,10 @@ func TestPortsLeadInside(t *testing.T) {
 	if out, err := say(address, "x"); out != "two x" {
 		t.Errorf("after a restart: %q, %v", out, err)
 	}
-	gate := m.gate.Process.Pid
-	m.end() // waits for the gate
-	if err := unix.Kill(gate, 0); err == nil {
-		t.Error("the gate is still there")
+	netProxy := m.netProxy.Process.Pid
+	m.end() // waits for the network proxy
+	if err := unix.Kill(netProxy, 0); err == nil {
+		t.Error("the network proxy is still there")
 	}
 	if _, err := say(address, "x"); err == nil {
 		t.Error("the port is still open")
@@ -230,7 +230,7 @@ func TestProxyOfTheProgram(t *testing.T) {
 func TestBadConfigurations(t *testing.T) {
 	for _, text := range []string{"", "{", "{}", `{"life":[3],"ports":[{"port":1,"file":999}]}`, `{"life":[3],"proxy":999}`, `{"life":[3],"hosts":["*"]}`} {
 		var log testkit.Buffer
-		if code := Main(strings.NewReader(text), &log); code == 0 || !strings.HasPrefix(log.String(), "gate: ") {
+		if code := Main(strings.NewReader(text), &log); code == 0 || !strings.HasPrefix(log.String(), "netproxy: ") {
 			t.Errorf("%q: %d, %s", text, code, log.String())
 		}
 	}

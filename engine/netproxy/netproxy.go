@@ -22,7 +22,7 @@ type Config struct {
 	// they lead to.
 	HostPorts []Port  `json:"host_ports,omitempty"`
 	Uplink    *Uplink `json:"uplink,omitempty"` // nil = the machine's network leads nowhere
-	Life      []int   `json:"life"`             // process descriptors: when all of them have ended, so does the gate
+	Life      []int   `json:"life"`             // process descriptors: when all of them have ended, so does the network proxy
 }
 
 // Port leads the connections to a listening socket to a port.

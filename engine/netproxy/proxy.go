@@ -217,7 +217,7 @@ func (p *Proxy) refuse(address, why string) error {
 	}
 	if p.Log != nil && !p.logged[address] && len(p.logged) < maxLogged {
 		p.logged[address] = true
-		_, _ = fmt.Fprintf(p.Log, "gate: %q\n", text)
+		_, _ = fmt.Fprintf(p.Log, "netproxy: %q\n", text)
 	}
 	return &refusal{text}
 }

@@ -173,7 +173,7 @@ func TestRefusedHosts(t *testing.T) {
 	if len(w.dialled) != 0 {
 		t.Errorf("it connected to %v", w.dialled)
 	}
-	if log := w.log.String(); strings.Count(log, "evil.test:443:") != 2 || !strings.HasPrefix(log, "gate: ") { // evil.test and example.org.evil.test
+	if log := w.log.String(); strings.Count(log, "evil.test:443:") != 2 || !strings.HasPrefix(log, "netproxy: ") { // evil.test and example.org.evil.test
 		t.Errorf("the log:\n%s", log)
 	}
 }

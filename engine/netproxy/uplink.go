@@ -1,6 +1,6 @@
 package netproxy
 
-// Uplink is a network namespace that the gate connects to the Internet, but not to this
+// Uplink is a network namespace that the network proxy connects to the Internet, but not to this
 // computer.
 type Uplink struct {
 	Namespace int    `json:"namespace"` // an open file: the namespace
@@ -9,7 +9,7 @@ type Uplink struct {
 	Ready     int    `json:"ready"`     // a pipe; see [Connected]
 }
 
-// Connected is what the gate writes to [Uplink.Ready] once the namespace is connected. It
+// Connected is what the network proxy writes to [Uplink.Ready] once the namespace is connected. It
 // writes what failed instead, and ends.
 const Connected = "connected\n"
 

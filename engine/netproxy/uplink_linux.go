@@ -105,7 +105,7 @@ func (u *uplink) refresh(ctx context.Context) error {
 	}
 	replace := u.loaded
 	if !replace {
-		// A gate that was started again finds the filter of the one before it.
+		// A network proxy that was started again finds the filter of the one before it.
 		replace = u.load(ctx, own, false) != nil
 	}
 	if replace {
@@ -217,7 +217,7 @@ func (u *uplink) keep(ctx context.Context, tell func(error)) {
 		if failed {
 			return
 		}
-		_, _ = fmt.Fprintf(u.log, "gate: the sandbox's network was cut off and is connected again: %v\n", err)
+		_, _ = fmt.Fprintf(u.log, "netproxy: the sandbox's network was cut off and is connected again: %v\n", err)
 		u.forget()
 		select {
 		case <-ctx.Done():
@@ -242,7 +242,7 @@ func (u *uplink) watch(ctx context.Context, stop func()) {
 		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR})
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(u.log, "gate: watch the addresses of this computer: %v\n", err)
+		_, _ = fmt.Fprintf(u.log, "netproxy: watch the addresses of this computer: %v\n", err)
 		stop()
 		return
 	}
@@ -253,7 +253,7 @@ func (u *uplink) watch(ctx context.Context, stop func()) {
 	for {
 		if err := u.refresh(ctx); err != nil {
 			if ctx.Err() == nil {
-				_, _ = fmt.Fprintf(u.log, "gate: %v\n", err)
+				_, _ = fmt.Fprintf(u.log, "netproxy: %v\n", err)
 				stop()
 			}
 			return

@@ -104,7 +104,11 @@ func (s *selection) pair(want string, p *candidate) {
 			refused, reasons = append(refused, o), append(reasons, r)
 			continue
 		}
-		if name := cmp.Or(o.GPU, o.ID); !taken[name] && len(taken) < maxPerPair {
+		name := cmp.Or(o.GPU, o.ID)
+		if p.Has(sdk.FeatureRoutes) {
+			name += " " + o.Region // a host of the user's: another one is another machine
+		}
+		if !taken[name] && len(taken) < maxPerPair {
 			taken[name] = true
 			s.add(want, p, o)
 		}

@@ -136,6 +136,23 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// TestEachHostIsAChoice takes the same GPU on another host of the user's as another choice, and
+// two partitions of one cluster as one.
+func TestEachHostIsAChoice(t *testing.T) {
+	l := clouds(t)
+	l.facts.Providers = append(l.facts.Providers, sdk.ProviderInfo{Name: "ssh", Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes}})
+	l.facts.Offers["ssh"] = []sdk.Offer{
+		{ID: "a/local-L4", GPU: "L4", Region: "a", Stock: sdk.StockHigh}, {ID: "b/local-L4", GPU: "L4", Region: "b", Stock: sdk.StockHigh}, {ID: "b/other", GPU: "L4", Region: "b", Stock: sdk.StockHigh},
+	}
+	var got []string
+	for _, c := range l.check("sandbox: {provider: ssh, gpu: L4}").Choices {
+		got = append(got, c.Offer.ID)
+	}
+	if strings.Join(got, " ") != "a/local-L4 b/local-L4" {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestSkippedOffersAreKept(t *testing.T) {
 	l := clouds(t)
 	l.facts.Offers["runpod"] = slices.Repeat(l.facts.Offers["runpod"], 2) // asked once for each GPU

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -81,6 +82,15 @@ type Lease struct {
 	EndUnix     int64     `json:"end_unix"`
 	IdleSeconds float64   `json:"idle_seconds"`
 	HardEndUnix int64     `json:"hard_end_unix"` // nothing extends it; 0 = none
+	NowUnix     int64     `json:"now_unix"`      // by the machine's clock, as the ends are; 0 = an older runtime
+}
+
+// Ends is when the lease ends by the clock of the caller, for which it is now.
+func (l Lease) Ends(now time.Time) time.Time {
+	if l.NowUnix == 0 {
+		return time.Unix(l.EndUnix, 0)
+	}
+	return now.Add(time.Duration(l.EndUnix-l.NowUnix) * time.Second).Truncate(time.Second)
 }
 
 // RuntimeProgram as the first of a process's arguments stands for the runtime's own

@@ -128,7 +128,7 @@ func (c Connector) AskLease(ctx context.Context, r machine.Record) (machine.Leas
 		return machine.Lease{}, err
 	}
 	lease := r.Lease
-	lease.End = time.Unix(l.EndUnix, 0)
+	lease.End = l.Ends(c.Now())
 	return lease, nil
 }
 

@@ -179,7 +179,7 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 	}
 	a.python = python
 	a.mark = runMark + "=" + r.id
-	if err := r.space.room(outputsName + "/" + agentLog); err != nil {
+	if err := r.space.vacate(outputsName + "/" + agentLog); err != nil {
 		return 0, err
 	}
 	if err := r.space.root.MkdirAll(outputsName, 0o755); err != nil {

@@ -127,7 +127,7 @@ func (r *runner) shellServer(ctx context.Context) (sdk.MCPServer, error) {
 		return sdk.MCPServer{}, err
 	}
 	key.Endpoint = r.agent.endpoint(key.Endpoint)
-	if err := r.space.room(sessionFile); err != nil {
+	if err := r.space.vacate(sessionFile); err != nil {
 		return sdk.MCPServer{}, err
 	}
 	path := filepath.Join(r.exp.Workspace.Dir, sessionFile)

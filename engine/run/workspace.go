@@ -215,7 +215,7 @@ func (w *workspace) addTree(source, name string) error {
 // write puts one file. What stands there already and is not ours is kept under
 // another name.
 func (w *workspace) write(name string, data []byte, mode fs.FileMode) error {
-	if err := w.room(name); err != nil {
+	if err := w.vacate(name); err != nil {
 		return err
 	}
 	sum := hash(data)
@@ -318,7 +318,7 @@ func (w *workspace) remove(files []string) {
 
 // clear makes the way free for a file that another package writes.
 func (w *workspace) clear(name string) error {
-	if err := w.room(name); err != nil {
+	if err := w.vacate(name); err != nil {
 		return err
 	}
 	sum, err := w.sum(name)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -80,13 +81,15 @@ func failure(err error) sdk.Envelope {
 var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, error){
 	"describe": method(func(ctx context.Context, h *host, _ struct{}) (any, error) { return h.Describe(ctx) }),
 	"offers":   method(func(ctx context.Context, h *host, in sdk.OfferQuery) (any, error) { return h.Offers(ctx, in) }),
-	"create": method(func(ctx context.Context, h *host, in sdk.CreateInput) (any, error) {
+	"create": method(func(ctx context.Context, h *host, in createInput) (any, error) {
+		h.ahead = aheadOf(in.NowUnix, time.Now())
 		return h.Create(ctx, in.Spec, in.Cursor)
 	}),
 	"observe": method(func(ctx context.Context, h *host, in sdk.ObserveInput) (any, error) {
 		return h.Observe(ctx, in.Handles)
 	}),
-	"list": method(func(ctx context.Context, h *host, in sdk.ListInput) (any, error) {
+	"list": method(func(ctx context.Context, h *host, in listInput) (any, error) {
+		h.ahead = aheadOf(in.NowUnix, time.Now())
 		_ = h.sweep() // what was killed has left; nobody else does on this host
 		list, err := h.List(ctx, in.Owner)
 		return append([]sdk.Listed{}, list...), err
@@ -109,14 +112,41 @@ func method[In any](call func(context.Context, *host, In) (any, error)) func(con
 	}
 }
 
+// createInput is that of the contract, with the time on the computer of the user: ends of machines
+// are set by its clock.
+type createInput struct {
+	sdk.CreateInput
+	NowUnix int64 `json:"now_unix,omitempty"` // 0 = not known
+}
+
+// listInput is that of the contract, with the time on the computer of the user.
+type listInput struct {
+	sdk.ListInput
+	NowUnix int64 `json:"now_unix,omitempty"` // 0 = not known
+}
+
+// sameClock is the difference up to which clocks are taken to be the same: what was sent may have
+// waited for a login.
+const sameClock = time.Minute
+
+// aheadOf is how far the clock of this host is ahead of the user's.
+func aheadOf(theirs int64, now time.Time) time.Duration {
+	ahead := now.Sub(time.Unix(theirs, 0)).Truncate(time.Second)
+	if theirs == 0 || ahead.Abs() <= sameClock {
+		return 0
+	}
+	return ahead
+}
+
 // host is the provider of this host, and where it keeps its machines.
 type host struct {
 	sdk.Provider
 	where place
 	sweep func() error
+	ahead time.Duration // of the clock by which ends of machines are set
 }
 
-// open makes the provider in the user's folders. The running program is also the gate and the
+// open makes the provider in the user's folders. The running program is also the network proxy and the
 // watchdog of its machines, and what their loader starts.
 func open(getenv func(string) string, networked func(string) (bool, error), log io.Writer) (*host, error) {
 	where, err := choose(getenv, networked, usualDisk)
@@ -131,17 +161,19 @@ func open(getenv func(string) string, networked func(string) (bool, error), log 
 	if err != nil {
 		return nil, err
 	}
-	provider, err := local.Open(store, local.Options{
-		ArtifactsDir: filepath.Dir(self), Gate: []string{self, "gate"}, Watchdog: []string{self, "watchdog"},
+	h := &host{where: where}
+	h.Provider, err = local.Open(store, local.Options{
+		ArtifactsDir: filepath.Dir(self), NetProxy: []string{self, "netproxy"}, Watchdog: []string{self, "watchdog"},
 		Python: func(ctx context.Context) (isolation.Interpreter, error) { return anyPython(ctx, getenv) },
 		PythonVersion: func(ctx context.Context, version string) (isolation.Interpreter, error) {
 			return python(ctx, getenv, version)
 		},
 		Places: toolPlaces(getenv),
+		Ahead:  func() time.Duration { return h.ahead },
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Warn, DisableTime: true}),
 	})
-	sweep := func() error { return local.Sweep(filepath.Join(store.StateDir(), local.Name), store.RuntimeDir()) }
-	return &host{provider, where, sweep}, err
+	h.sweep = func() error { return local.Sweep(filepath.Join(store.StateDir(), local.Name), store.RuntimeDir()) }
+	return h, err
 }
 
 // toolPlaces is where `seer doctor` puts programs for its user.

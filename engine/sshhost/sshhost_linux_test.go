@@ -171,6 +171,34 @@ func TestMachineOnAHost(t *testing.T) {
 	}
 }
 
+// The end of a machine is set by the clock of the user's computer, and kept by that of the host.
+func TestClocksDiffer(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	day, now := 24*time.Hour, time.Now()
+	create := func(key string, ahead, left time.Duration) string {
+		spec := sshtest.Spec(key + b.mark)
+		spec.EndUnix = now.Add(ahead + left).Unix()
+		in := map[string]any{"spec": spec, "now_unix": now.Add(ahead).Unix()}
+		return must(call[sdk.CreateStep](b, "create", in))(t).Handle
+	}
+	state := func(handle string) sdk.State {
+		return must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{handle}}))(t)[0].State
+	}
+	behind := create("seer-behind", -day, time.Hour) // it has ended long ago, by the clock of the host
+	ahead := create("seer-ahead", day, 5*time.Second)
+	testkit.Eventually(t, "the machine", func() bool { return state(behind) == sdk.Running })
+	testkit.Eventually(t, "the end of the machine", func() bool { return !state(ahead).Live() })
+	if got := state(behind); got != sdk.Running {
+		t.Errorf("it is %s", got)
+	}
+	for _, m := range must(call[[]sdk.Listed](b, "list", map[string]any{"owner": "me", "now_unix": time.Now().Add(-day).Unix()}))(t) {
+		if m.Handle == behind && (m.EndUnix-now.Add(-day+time.Hour).Unix() > 60 || m.EndUnix-now.Add(-day+time.Hour).Unix() < -60) {
+			t.Errorf("the user is told another end than was asked for: %+v", m)
+		}
+	}
+}
+
 // The pipe is no way to anything but machines of its user.
 func TestPipeLeadsToMachinesOnly(t *testing.T) {
 	t.Parallel()
@@ -207,7 +235,7 @@ func TestPipeLeadsToMachinesOnly(t *testing.T) {
 }
 
 // Everything of a machine that can be lost is: the short name of its socket, as at a logout,
-// its gate and its watchdog. The next connection mends it.
+// its network proxy and its watchdog. The next connection mends it.
 func TestMachineIsMended(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -298,7 +326,7 @@ func TestPortOfAMachine(t *testing.T) {
 		}
 	}
 	try()
-	for _, part := range []string{"pipe\x00", "forward\x00" + f.Dir, "seer-runtime-"} { // the last is also gates and watchdogs
+	for _, part := range []string{"pipe\x00", "forward\x00" + f.Dir, "seer-runtime-"} { // the last is also network proxies and watchdogs
 		for _, pid := range sshtest.Processes(part) {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			if strings.HasPrefix(string(line), b.Home) || strings.HasSuffix(string(line), f.Dir+"\x00") {

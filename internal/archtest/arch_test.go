@@ -107,7 +107,7 @@ var allowed = map[string][]string{
 	"engine/plugin/scaffold":      {"sdk", "sdk/pack", "engine/plugin/host"},
 	"sdk/sdktest":                 {"sdk", "sdk/gpu"},
 	"sdk/schema":                  {},
-	"engine/plugin/host/egress":   {"internal/spelling", "internal/sshname", "sdk", "engine/plugin/host/access"},
+	"engine/plugin/host/egress":   {"engine/plainfile", "internal/spelling", "internal/sshname", "sdk", "engine/plugin/host/access"},
 	"engine/plugin/host/hosttest": {"sdk", "sdk/pack", "sdk/wasmfile"},
 	"engine/service":              {"sdk", "engine/client", "engine/errdefs", "engine/experiment", "engine/machine", "engine/event", "engine/protocol", "engine/protocol/value"},
 	"engine/plainfile":            {},

@@ -32,6 +32,8 @@ func exports() []export {
 		{sdk.ExportProviderSnapshot, sdk.SnapshotInput{}, sdk.SnapshotStep{}},
 		{sdk.ExportProviderAccount, nil, sdk.Account{}},
 		{sdk.ExportProviderRoute, sdk.RouteInput{}, sdk.Route{}},
+		{sdk.ExportProviderCheck, sdk.CheckQuery{}, []sdk.Finding{}},
+		{sdk.ExportProviderClean, sdk.CleanInput{}, []sdk.Cleaned{}},
 		{sdk.ExportFetcherResolve, sdk.ModelRef{}, sdk.ResolvedModel{}},
 		{sdk.ExportFetcherLocate, sdk.FileRef{}, sdk.Location{}},
 		{sdk.ExportExpose, sdk.ExposeRequest{}, sdk.Surface{}},

@@ -13,6 +13,15 @@ func WantCode(t testing.TB, err error, code sdk.Code, texts ...string) {
 	if sdk.CodeOf(err) != code {
 		t.Fatalf("error %v has the code %q, not %q", err, sdk.CodeOf(err), code)
 	}
+	WantError(t, err, texts...)
+}
+
+// WantError checks that there is an error and that it contains texts.
+func WantError(t testing.TB, err error, texts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error; want one with %q", texts)
+	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("error %q does not contain %q", err, text)

@@ -57,11 +57,11 @@ const head = `"""The messages of the engine, generated from engine/rpc/schema.js
 
 from __future__ import annotations
 
-from typing import Any, Coroutine, Literal, Optional, Protocol, TypedDict, overload
+from typing import Any, Callable, Coroutine, Literal, Optional, Protocol, TypedDict, overload
 
 from typing_extensions import NotRequired
 
-from .process import Event
+Event = Callable[[dict[str, Any], str], None]
 `
 
 // Python is the module seer/_engine/wire.py: a TypedDict for each type, and the methods.

@@ -46,4 +46,10 @@ func terminate() int32 { return guest.ProviderTerminate(provider) }
 //go:wasmexport provider_route
 func route() int32 { return guest.ProviderRoute(provider) }
 
+//go:wasmexport provider_check
+func check() int32 { return guest.ProviderCheck(provider) }
+
+//go:wasmexport provider_clean
+func clean() int32 { return guest.ProviderClean(provider) }
+
 func main() {}

@@ -89,6 +89,12 @@ func ProviderRoute(p sdk.Router) int32 {
 	})
 }
 
+// ProviderCheck implements the export "provider_check".
+func ProviderCheck(p sdk.Checker) int32 { return call(p.Check) }
+
+// ProviderClean implements the export "provider_clean".
+func ProviderClean(p sdk.Cleaner) int32 { return call(p.Clean) }
+
 // ProviderSnapshot implements the export "provider_snapshot".
 func ProviderSnapshot(p sdk.Snapshotter) int32 {
 	return call(func(ctx context.Context, in sdk.SnapshotInput) (sdk.SnapshotStep, error) {

@@ -26,13 +26,13 @@ func needsOf(name string) []need {
 	switch {
 	case name == "describe/answers", name == "offers/sorted":
 		return nil
-	case group == "describe":
+	case group == "describe", group == "check":
 		return []need{needDescribe}
 	case group == "offers":
 		return []need{needOffers}
 	case name == "create/gives-machine":
 		return []need{needOffers}
-	case name == "create/unsupported", name == "snapshot/once":
+	case name == "create/unsupported", name == "snapshot/once", name == "clean/spares":
 		return []need{needDescribe, needOffers, needMachine}
 	}
 	return []need{needOffers, needMachine}

@@ -153,6 +153,26 @@ func (g guarded) Route(ctx context.Context, handle string, port int) (sdk.Route,
 	})
 }
 
+func (g guarded) check(ctx context.Context, q sdk.CheckQuery) ([]sdk.Finding, error) {
+	return call(ctx, g.l.guard, "Check", func(ctx context.Context) ([]sdk.Finding, error) {
+		c, ok := g.p.(sdk.Checker)
+		if !ok {
+			return nil, defect{"Describe names the feature check, and the provider has no method Check"}
+		}
+		return c.Check(ctx, q)
+	})
+}
+
+func (g guarded) clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, error) {
+	return call(ctx, g.l.guard, "Clean", func(ctx context.Context) ([]sdk.Cleaned, error) {
+		c, ok := g.p.(sdk.Cleaner)
+		if !ok {
+			return nil, defect{"Describe names the feature clean, and the provider has no method Clean"}
+		}
+		return c.Clean(ctx, in)
+	})
+}
+
 func (g guarded) snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (sdk.SnapshotStep, error) {
 	return call(ctx, g.l.guard, "Snapshot", func(ctx context.Context) (sdk.SnapshotStep, error) {
 		s, ok := g.p.(sdk.Snapshotter)

@@ -28,6 +28,10 @@ func providerMutants() map[string][]string {
 		"does not terminate": {"create/gives-machine", "create/once-again", "end/nothing-left"}, "terminates for sure": {"cancel/returns", "hostile/*"},
 		"any handle": {"terminate/only-this"}, "copies twice": {"snapshot/once"},
 
+		"checks any option": {"check/finds"}, "finds without a fix": {"check/finds"}, "finds in a state of its own": {"check/finds"},
+		"finds nothing": {"check/finds"}, "checks by renting": {"check/finds"},
+		"cleans machines": {"clean/spares"}, "cleans with a negative size": {"clean/spares"},
+
 		"ignores cancellation": {"cancel/returns", "hostile/trickle", "hostile/unanswered"},
 		"follows redirects":    {"end/no-secret-shown", "end/no-stray-request", "hostile/redirect-*"},
 		"connection lost is internal": {"create/once-answer-lost", "hostile/answer-lost", "hostile/refused", "hostile/unanswered",

@@ -21,6 +21,8 @@ func ProviderChecks(k ProviderKit) []Check {
 		{Name: "offers/narrow", run: l.offersNarrow, Doc: "The plugin leaves out what has too little CPU or memory, too few GPUs or is in no region of the query. An empty list is no error."},
 		{Name: "offers/unknown-option", run: l.offersUnknownOption, Doc: "A key of provider_options that the plugin does not know is invalid, in Offers already."},
 
+		{Name: "check/finds", run: func(ctx context.Context, t *trial) { checkFinds(ctx, l, t) }, Doc: "Check looks at everything that a machine will need, reports all that it found, each with a fix unless it is ok, and makes nothing."},
+
 		{Name: "create/gives-machine", run: l.createGives, Doc: "Create goes on in steps until there is a handle; a cursor is JSON of at most 4 KiB; List then gives handle, key, owner and end."},
 		{Name: "create/once-again", run: l.createAgain, Doc: "However often Create is called with one key, at any point of its way, there is at most one machine, and its handle is the same."},
 		{Name: "create/once-at-the-same-time", run: l.createTogether, Doc: "However often Create is called with one key, by whatever process, there is at most one machine."},
@@ -47,6 +49,7 @@ func ProviderChecks(k ProviderKit) []Check {
 		{Name: "terminate/answer-lost", run: l.terminateLost, Doc: "Terminate may be called again because its answer was lost."},
 
 		{Name: "snapshot/once", run: l.snapshotOnce, Doc: "However often Snapshot is called with one key, there is at most one copy; its result is a valid Image.Snapshot."},
+		{Name: "clean/spares", run: func(ctx context.Context, t *trial) { cleanSpares(ctx, l, t) }, Doc: "Clean removes what is kept for later machines, never what a machine uses; with DryRun it removes nothing and reports the same."},
 		{Name: "cancel/returns", run: l.cancelReturns, Doc: "A cancelled context ends a call early; the engine then repeats it or terminates."},
 	}
 	checks = append(checks, l.hostile()...)

@@ -276,3 +276,42 @@ func (l *lab) endNothing(ctx context.Context, t *trial) {
 		}
 	}
 }
+
+// cleanSpares tries Clean beside a machine: it must go on.
+func cleanSpares(ctx context.Context, l *lab, t *trial) {
+	info, err := l.open().Describe(ctx)
+	if !t.try("Describe", err) {
+		return
+	}
+	if !info.Has(sdk.FeatureClean) {
+		t.skipf("Describe does not name the feature clean")
+		return
+	}
+	owner := l.owner()
+	defer l.end(ctx, t, owner)
+	handle, err := l.create(ctx, l.spec(ctx, owner))
+	if !t.try("clean", err) {
+		return
+	}
+	options := l.kit.Query.Options
+	first, err := l.open().clean(ctx, sdk.CleanInput{DryRun: true, Options: options})
+	if !t.try("Clean with DryRun", err) {
+		return
+	}
+	second, err := l.open().clean(ctx, sdk.CleanInput{DryRun: true, Options: options})
+	if t.try("Clean with DryRun again", err) && !same(first, second) {
+		t.failf("with DryRun nothing is removed, and twice the same is reported: %+v, then %+v", first, second)
+	}
+	gone, err := l.open().clean(ctx, sdk.CleanInput{Options: options})
+	if !t.try("Clean", err) {
+		return
+	}
+	for _, c := range append(first, gone...) {
+		if c.Name == "" || c.Bytes < 0 {
+			t.failf("%+v has no name, or a size that is negative", c)
+		}
+	}
+	if o, err := l.observe(ctx, handle); err != nil || !o.State.Live() {
+		t.failf("after Clean the machine is %s (%s); Clean spares what a machine uses", o.State, describe(err))
+	}
+}

@@ -206,3 +206,50 @@ func (l *lab) offersUnknownOption(ctx context.Context, t *trial) {
 		}
 	}
 }
+
+// checkFinds tries Check as it is called before a start. It makes nothing, so that a machine of
+// the simulator that was not there before is one too many.
+func checkFinds(ctx context.Context, l *lab, t *trial) {
+	info, err := l.open().Describe(ctx)
+	if !t.try("Describe", err) {
+		return
+	}
+	if !info.Has(sdk.FeatureCheck) {
+		t.skipf("Describe does not name the feature check")
+		return
+	}
+	machines := machinesOf(l.kit)
+	q := sdk.CheckQuery{GPU: l.kit.Query.GPU, GPUCount: l.kit.Query.GPUCount, Options: l.kit.Query.Options}
+	found, err := l.open().check(ctx, q)
+	if !t.try("Check", err) {
+		return
+	}
+	if len(found) == 0 {
+		t.failf("Check found nothing; report what was looked at and is well, too")
+	}
+	for _, f := range found {
+		switch {
+		case f.Name == "" || !f.Known():
+			t.failf("the finding %+v has no name, or its state is none of ok, warning, failed and unknown", f)
+		case f.State != sdk.FindingOK && f.Fix == "":
+			t.failf("%s is %s, and nothing says what to do about it: fix is empty", f.Name, f.State)
+		case strings.ContainsAny(f.Name+f.Detail+f.Fix, "\n\r\x1b"):
+			t.failf("the finding %q is more than one line", f.Name)
+		}
+	}
+	q.Options = l.strangeOption()
+	if _, err := l.open().check(ctx, q); sdk.CodeOf(err) != sdk.Invalid || isDefect(err) {
+		t.failf("Check with the option no_such_option_of_seer: %s; invalid was expected, as of Offers", describe(err))
+	}
+	if n := machinesOf(l.kit) - machines; n != 0 {
+		t.failf("Check has made %s; it only looks", number(n, "machine"))
+	}
+}
+
+// machinesOf counts those that the simulator tells of.
+func machinesOf(k ProviderKit) int {
+	if k.Machines == nil {
+		return 0
+	}
+	return len(k.Machines())
+}

@@ -101,6 +101,12 @@ func TestEveryMutantOfAProviderIsCaught(t *testing.T) {
 	}
 }
 
+// One that checks and cleans is, too.
+func TestProviderWithChecks(t *testing.T) {
+	t.Parallel()
+	sdktest.Provider(t, sampleKit(flaws{"checks": true}))
+}
+
 // A provider whose machines are reached by routes is as good as another.
 func TestProviderWithRoutes(t *testing.T) {
 	t.Parallel()

@@ -178,6 +178,9 @@ func (s *sample) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
 	if s.has("describe asks the network") {
 		_ = s.do(ctx, "GET", "/v1/prices", nil, nil)
 	}
+	if slices.ContainsFunc(checkFlaws, s.has) {
+		info.Features = append(info.Features, sdk.FeatureCheck, sdk.FeatureClean)
+	}
 	if s.has("unknown feature") {
 		info.Features = append(info.Features, "teleport")
 	}
@@ -508,4 +511,47 @@ func (s *sample) Snapshot(ctx context.Context, handle, key string, _ json.RawMes
 	var answer struct{ Image string }
 	err := s.do(ctx, "POST", "/v1/machines/"+url.PathEscape(handle)+"/copy?key="+url.QueryEscape(key), nil, &answer)
 	return sdk.SnapshotStep{Image: answer.Image}, err
+}
+
+// checkFlaws are those with which the sample checks and cleans; "checks" is none.
+var checkFlaws = []string{"checks", "checks any option", "finds without a fix", "finds in a state of its own", "finds nothing", "checks by renting",
+	"cleans machines", "cleans with a negative size"}
+
+// Check implements [sdk.Checker].
+func (s *sample) Check(ctx context.Context, q sdk.CheckQuery) ([]sdk.Finding, error) {
+	if err := s.options(q.Options); err != nil && !s.has("checks any option") {
+		return nil, err
+	}
+	found := []sdk.Finding{{Name: "key", State: sdk.FindingOK}, {Name: "quota", State: sdk.FindingWarning, Fix: "ask for more"}}
+	switch {
+	case s.has("finds without a fix"):
+		found[1].Fix = ""
+	case s.has("finds in a state of its own"):
+		found[1].State = "so so"
+	case s.has("finds nothing"):
+		found = nil
+	case s.has("checks by renting"):
+		probe := sdk.MachineSpec{Key: "seer-probe", Owner: "own-probe", Command: []string{"true"}, Port: 1, TimeoutSeconds: 60}
+		step, err := s.Create(ctx, probe, nil)
+		if err == nil {
+			_, err = s.Create(ctx, probe, step.Cursor)
+		}
+		return found, err
+	}
+	return found, nil
+}
+
+// Clean implements [sdk.Cleaner].
+func (s *sample) Clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, error) {
+	switch {
+	case s.has("cleans machines"):
+		all, err := s.list(ctx, "")
+		for _, m := range all {
+			err = errors.Join(err, s.Terminate(ctx, m.ID))
+		}
+		return nil, err
+	case s.has("cleans with a negative size"):
+		return []sdk.Cleaned{{Name: "cache", Bytes: -1}}, nil
+	}
+	return []sdk.Cleaned{{Name: "cache", Bytes: 1}}, nil
 }

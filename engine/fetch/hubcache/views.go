@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,12 +39,8 @@ func (own Views) Items(ctx context.Context, refs *cachegc.References) ([]cachegc
 		if err != nil {
 			continue // it is being removed
 		}
-		name, err := url.PathUnescape(filepath.Base(filepath.Dir(path)))
-		if err != nil {
-			name = filepath.Base(filepath.Dir(path))
-		}
 		all = append(all, cachegc.Item{
-			Kind: "model", Name: name, Bytes: alone(dir), Last: last, Needed: refs.Has(RefView, dir),
+			Kind: "model", Name: cachegc.FolderName(path), Bytes: alone(dir), Last: last, Needed: refs.Has(RefView, dir),
 			Lock: path + ".lock", Fresh: cachegc.LastUse(dir), Remove: func() error { return errors.Join(removeView(dir), removeFile(path)) },
 		})
 	}

@@ -201,14 +201,14 @@ func TestHostPorts(t *testing.T) {
 	}
 }
 
-// TestUplinkEndsAndComesBack: the tool is started again when it dies, and so is the gate; it
+// TestUplinkEndsAndComesBack: the tool is started again when it dies, and so is the network proxy; it
 // is gone with the machine.
 func TestUplinkEndsAndComesBack(t *testing.T) {
 	if !fakenet.Enter(t) {
 		return
 	}
 	if !fakenet.Device() {
-		return // it has the proxy, which is a part of the gate
+		return // it reaches others by HTTP proxy
 	}
 	pl := newPlace(t)
 	b := pl.up(pl.spec("helper", isolation.Bubblewrap))
@@ -218,20 +218,20 @@ func TestUplinkEndsAndComesBack(t *testing.T) {
 	if !answers() {
 		t.Fatal("it does not reach the Internet at first")
 	}
-	gatePID := func() int {
+	proxyPID := func() int {
 		n, err := pl.p.folder(b.handle).read()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n.Gate.Process.PID
+		return n.NetProxy.Process.PID
 	}
-	for _, victim := range []string{"the tool", "the gate"} {
-		first := gatePID()
+	for _, victim := range []string{"the tool", "the network proxy"} {
+		first := proxyPID()
 		children, err := proc.Below(first)
 		if err != nil || len(children) == 0 {
-			t.Fatalf("the gate has started %v, %v", children, err)
+			t.Fatalf("the network proxy has started %v, %v", children, err)
 		}
-		if victim == "the gate" {
+		if victim == "the network proxy" {
 			children = []process{{PID: first}}
 		}
 		for _, c := range children {

@@ -34,8 +34,8 @@ func (p *provider) bootEnv(f folder, n *note, b boot) (map[string]string, error)
 	}
 	env["SEER_MACHINE"] = n.Key
 	delete(env, HostPortsVariable)
-	if n.Gate != nil {
-		data, err := json.Marshal(n.Gate.inside())
+	if n.NetProxy != nil {
+		data, err := json.Marshal(n.NetProxy.inside())
 		if err != nil {
 			return nil, err
 		}
@@ -49,6 +49,9 @@ func (p *provider) bootEnv(f folder, n *note, b boot) (map[string]string, error)
 		return nil, sdk.Errorf(sdk.Invalid, "SEER_BOOT is not a JSON object: %v", err)
 	}
 	boot["machine"] = n.Key
+	if n.EndUnix > 0 {
+		boot["end_unix"] = n.EndUnix // by the clock of this computer
+	}
 	if len(b.trusted) > 0 {
 		boot["trusted"] = b.trusted
 	}

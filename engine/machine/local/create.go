@@ -53,8 +53,8 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 		return sdk.CreateStep{}, err
 	}
 	step.Log = append(step.Log, log...)
-	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), EndUnix: spec.EndUnix, Spec: &spec,
-		Gate: way, System: tree}
+	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), EndUnix: p.endOf(spec), Spec: &spec,
+		NetProxy: way, System: tree}
 	warning := confine(handle, n)
 	more, err := p.start(ctx, handle, f, n, again)
 	if err != nil {
@@ -66,6 +66,22 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 		step.Log = append(step.Log, warning)
 	}
 	return step, nil
+}
+
+// endOf is the end of a machine by the clock of this computer; 0 = none.
+func (p *provider) endOf(spec sdk.MachineSpec) int64 {
+	if spec.EndUnix == 0 {
+		return 0
+	}
+	return spec.EndUnix + p.ahead()
+}
+
+// ahead is [Options].Ahead in seconds.
+func (p *provider) ahead() int64 {
+	if p.Ahead == nil {
+		return 0
+	}
+	return int64(p.Ahead() / time.Second)
 }
 
 // admit refuses what cannot be made here, and chooses the isolation.

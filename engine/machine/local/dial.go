@@ -81,8 +81,8 @@ func withPort(p *provider, port int) (string, error) {
 
 // reachedAt reports whether a port of this computer is the machine's.
 func (n *note) reachedAt(port int) bool {
-	if n.Gate == nil {
+	if n.NetProxy == nil {
 		return slices.Contains(n.Ports, port)
 	}
-	return slices.ContainsFunc(n.Gate.Ports, func(p gatePort) bool { return p.Outside == port })
+	return slices.ContainsFunc(n.NetProxy.Ports, func(p proxyPort) bool { return p.Outside == port })
 }

@@ -149,7 +149,7 @@ type note struct {
 	Ports     []int            `json:"ports,omitempty"`
 	Isolation string           `json:"isolation"`
 	Outer     process          `json:"outer,omitzero"` // what was started: bwrap, runsc, or the command itself
-	Gate      *gateNote        `json:"gate,omitempty"`
+	NetProxy  *proxyNote       `json:"gate,omitempty"`
 	System    *rootfs.Tree     `json:"system,omitempty"`
 	GPUs      []string         `json:"gpus,omitempty"`       // by UUID
 	Shares    string           `json:"shares,omitempty"`     // the handle of the original with which a copy shares its GPUs

@@ -139,7 +139,7 @@ func (p *gpuPool) Queue(ctx context.Context, spec sdk.MachineSpec) (wait func(co
 	if err != nil {
 		return nil, nil, err
 	}
-	ticket, err := leases.Queue(ctx, wishOf(&spec), ownerOf(&spec))
+	ticket, err := leases.Queue(ctx, wishOf(&spec), ownerOf(&spec, spec.EndUnix))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,10 +201,10 @@ func wishOf(spec *sdk.MachineSpec) gpulease.Wish {
 	return w
 }
 
-func ownerOf(spec *sdk.MachineSpec) gpulease.Owner {
+func ownerOf(spec *sdk.MachineSpec, end int64) gpulease.Owner {
 	who := gpulease.Owner{Sandbox: spec.Name}
-	if spec.EndUnix > 0 {
-		who.Until = time.Unix(spec.EndUnix, 0).UTC()
+	if end > 0 {
+		who.Until = time.Unix(end, 0).UTC()
 	}
 	return who
 }
@@ -225,7 +225,7 @@ func (p *gpuPool) take(ctx context.Context, n *note, wish gpulease.Wish, again *
 		return set, nil, err
 	}
 	for range passingPatience / freeEvery {
-		n.claims, err = leases.Take(ctx, leased(set), wish, ownerOf(n.Spec), p.tickets.first(wish))
+		n.claims, err = leases.Take(ctx, leased(set), wish, ownerOf(n.Spec, n.EndUnix), p.tickets.first(wish))
 		busy := (*gpulease.BusyError)(nil)
 		if !errors.As(err, &busy) || !busy.Passing() || leases.Sleep(ctx, freeEvery) != nil {
 			break

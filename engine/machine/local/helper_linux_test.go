@@ -51,7 +51,7 @@ while True:
 const patience = 2 * time.Minute // for what must come
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "gate" {
+	if len(os.Args) == 2 && os.Args[1] == "netproxy" {
 		os.Exit(netproxy.Main(os.Stdin, os.Stderr))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "watchdog" {
@@ -88,7 +88,7 @@ func providerAt(base string) *provider {
 			return isolation.Python(ctx, func(string) string { return "" })
 		},
 		Leases: leasesAt(base, func(context.Context) (gpulease.State, error) { return gpulease.State{}, nil }),
-		Grace:  time.Second, Gate: []string{"/proc/self/exe", "gate"}, Watchdog: []string{"/proc/self/exe", "watchdog"}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}, Registry: registry.Open,
+		Grace:  time.Second, NetProxy: []string{"/proc/self/exe", "netproxy"}, Watchdog: []string{"/proc/self/exe", "watchdog"}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}, Registry: registry.Open,
 	}).(*provider)
 	for _, kind := range own() { // whose trials would be most of the tests' time; TestDescribe makes them
 		p.trials.proven.Store(kind, true)

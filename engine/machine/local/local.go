@@ -55,12 +55,15 @@ type Options struct {
 	Login     func(ref string) bool                               // whether an image may be fetched with the user's login; nil = every one
 	Places    []string                                            // where runsc is looked for first
 
-	Gate []string // program of gates; default: the runtime's binary in ArtifactsDir, with "gate"
+	NetProxy []string // program of network proxies; default: the runtime's binary in ArtifactsDir, with "netproxy"
 	// Watchdog is the program that ends machines whose time is over; p.Dir follows. The
 	// default is the runtime's binary in ArtifactsDir, with "watchdog".
 	Watchdog []string
-	Logger   hclog.Logger  // nil is silent
-	Grace    time.Duration // between asking a machine to end and killing it; default 7 seconds
+	// Ahead is how far the clock of this computer is ahead of the one by which ends of machines
+	// are set; nil is not at all.
+	Ahead  func() time.Duration
+	Logger hclog.Logger  // nil is silent
+	Grace  time.Duration // between asking a machine to end and killing it; default 7 seconds
 }
 
 // Open makes the provider in a store, which gives it its folders.

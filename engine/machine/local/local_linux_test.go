@@ -449,7 +449,7 @@ func TestOneKeyOneMachineAtOnce(t *testing.T) {
 	pl := newPlace(t)
 	providers := []*provider{pl.p, providerAt(pl.base)}
 	spec := pl.spec("race", isolation.Bubblewrap)
-	spec.Network = "none" // without a gate
+	spec.Network = "none" // without a network proxy
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

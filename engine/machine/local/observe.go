@@ -35,7 +35,7 @@ func (p *provider) MemoryFull(handle string) bool {
 }
 
 // Observe looks at processes and sockets. It mends what a machine is reached by and what
-// ends it, and changes nothing else: the short name of its socket, its gate, a parking that
+// ends it, and changes nothing else: the short name of its socket, its network proxy, a parking that
 // nobody ends, and the watchdog.
 func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
 	out := make([]sdk.Observation, 0, len(handles))
@@ -102,27 +102,27 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 	return o
 }
 
-// ports says where the machine's ports are. A gate that has died is started again.
+// ports says where the machine's ports are. A network proxy that has died is started again.
 func (p *provider) ports(ctx context.Context, handle string, f folder, n *note) ([]sdk.Endpoint, error) {
 	var out []sdk.Endpoint
 	add := func(port, outside int) {
 		out = append(out, sdk.Endpoint{Port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", outside)})
 	}
-	if n.Gate == nil {
+	if n.NetProxy == nil {
 		for _, port := range n.Ports {
 			add(port, port)
 		}
 		return out, nil
 	}
-	if !alive(n.Gate.Process) {
-		if err := p.mendGate(ctx, handle, f); err != nil {
+	if !alive(n.NetProxy.Process) {
+		if err := p.mendProxy(ctx, handle, f); err != nil {
 			return nil, err
 		}
-		if again, err := f.read(); err == nil && again != nil && again.Gate != nil {
+		if again, err := f.read(); err == nil && again != nil && again.NetProxy != nil {
 			n = again
 		}
 	}
-	for _, port := range n.Gate.Ports {
+	for _, port := range n.NetProxy.Ports {
 		add(port.Port, port.Outside)
 	}
 	return out, nil
@@ -219,7 +219,7 @@ func lastLine(path string) string {
 	data, _ := io.ReadAll(io.LimitReader(file, tail))
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	for n := len(lines) - 1; n >= 0; n-- {
-		if !strings.HasPrefix(lines[n], "gate: ") { // which is no reason to end
+		if !strings.HasPrefix(lines[n], "netproxy: ") { // which is no reason to end
 			return strings.TrimSpace(lines[n])
 		}
 	}
@@ -260,8 +260,11 @@ func (p *provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 			continue
 		}
 		listed := sdk.Listed{Handle: handle, Key: n.Key, Owner: n.Owner, State: p.observe(ctx, handle).State}
-		if listed.EndUnix = n.EndUnix; n.Spec != nil {
+		switch {
+		case n.Spec != nil:
 			listed.EndUnix = n.Spec.EndUnix
+		case n.EndUnix > 0:
+			listed.EndUnix = n.EndUnix - p.ahead()
 		}
 		out = append(out, listed)
 	}

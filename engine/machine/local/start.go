@@ -55,8 +55,8 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 	}
 	if listeners != nil {
 		// What ended at once says why itself; beside what lives on without bwrap, the next look
-		// starts another gate.
-		if err := p.openGate(ctx, f, n, listeners, n.Outer); err != nil && alive(n.Outer) && f.lives(n) {
+		// starts another network proxy.
+		if err := p.openProxy(ctx, f, n, listeners, n.Outer); err != nil && alive(n.Outer) && f.lives(n) {
 			p.trials.forgetUplink() // which is tried again before the next machine
 			return abandon(err)
 		}
@@ -103,7 +103,7 @@ func (p *provider) intend(ctx context.Context, handle string, f folder, n *note,
 // boot is what a machine is started with and nobody needs later.
 type boot struct {
 	python    isolation.Interpreter
-	listeners *sockets // of its gate, if it has one
+	listeners *sockets // of its network proxy, if it has one
 	gpus      isolation.GPUSet
 	taken     []isolation.GPU
 	again     *restored // saved processes
@@ -131,12 +131,12 @@ func (p *provider) interpreter(ctx context.Context, n *note) (isolation.Interpre
 	return python, err
 }
 
-// reserve takes the machine's ports: for its gate, or it sees that they are free.
+// reserve takes the machine's ports: for its network proxy, or it sees that they are free.
 func reserve(n *note) (*sockets, error) {
-	if n.Gate == nil {
+	if n.NetProxy == nil {
 		return nil, checkPorts(n.Ports)
 	}
-	return n.Gate.listen(true)
+	return n.NetProxy.listen(true)
 }
 
 func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error {
@@ -194,9 +194,9 @@ func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
 	spec := isolation.Spec{
 		Argv: argv, Env: env, Network: !ownNetwork(n.Spec, n.Isolation), PIDOne: true, ReadOnly: b.python.Paths,
 		TmpfsSize: tmpfsSize(n.Spec), Nested: n.Spec.NestedSandbox, Root: n.System.Root(), State: f.path("gvisor"), Places: p.Places,
-		HostSockets: n.Gate != nil && (n.Gate.proxied() || len(n.Gate.HostPorts) > 0),
+		HostSockets: n.NetProxy != nil && (n.NetProxy.proxied() || len(n.NetProxy.HostPorts) > 0),
 	}
-	if n.Gate.connected() {
+	if n.NetProxy.connected() {
 		spec.Nameserver = netproxy.Nameserver
 	}
 	if err := showGPUs(&spec, b.gpus, b.taken, n.Isolation); err != nil {

@@ -22,8 +22,8 @@ func ProxyOnly(err error) string {
 
 func (p *provider) OpenNetwork(ctx context.Context) (string, error) { return p.trials.uplink(ctx) }
 
-// way is the gate of a machine, and what its user should know of it.
-func (p *provider) way(ctx context.Context, spec *sdk.MachineSpec, kind string) (*gateNote, []string, error) {
+// way is the network proxy of a machine, and what its user should know of it.
+func (p *provider) way(ctx context.Context, spec *sdk.MachineSpec, kind string) (*proxyNote, []string, error) {
 	if p.sharesOpen && opens(spec, kind) {
 		spec.Network = hostNetwork
 	}
@@ -37,6 +37,6 @@ func (p *provider) way(ctx context.Context, spec *sdk.MachineSpec, kind string) 
 			log = append(log, ProxyOnly(err))
 		}
 	}
-	g, err := wantsGate(spec, kind, tool)
+	g, err := wantsProxy(spec, kind, tool)
 	return g, log, err
 }

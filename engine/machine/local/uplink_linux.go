@@ -12,20 +12,20 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// connecting is the word of a gate that the network is connected; nil = there is nothing
+// connecting is the word of a network proxy that the network is connected; nil = there is nothing
 // to wait for.
 type connecting struct{ words *os.File }
 
-// uplink gives the gate what it needs to connect the machine's network.
+// uplink gives the network proxy what it needs to connect the machine's network.
 func (p *provider) uplink(ctx context.Context, f folder, n *note, s *sockets) (*connecting, error) {
-	if !n.Gate.connected() {
+	if !n.NetProxy.connected() {
 		return nil, nil
 	}
 	namespace, pid, err := p.namespace(ctx, f, n)
 	if err != nil {
 		return nil, err
 	}
-	u := &netproxy.Uplink{Namespace: s.add(namespace), PID: pid, Tool: n.Gate.Tool}
+	u := &netproxy.Uplink{Namespace: s.add(namespace), PID: pid, Tool: n.NetProxy.Tool}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (c *connecting) wait(ctx context.Context) error {
 	case len(words) > 0:
 		return sdk.Errorf(sdk.Unavailable, "connect the sandbox to the Internet: %s; set network: none, or a list of hosts", words)
 	}
-	return sdk.Errorf(sdk.Unavailable, "connect the sandbox to the Internet: its gate ended before it was done; start the sandbox again")
+	return sdk.Errorf(sdk.Unavailable, "connect the sandbox to the Internet: its network proxy ended before it was done; start the sandbox again")
 }
 
 // Close is for all that was not waited for.

@@ -111,6 +111,51 @@ func portTarget(target string) bool {
 	return ok && err == nil && port > 0 && strconv.FormatUint(port, 10) == text
 }
 
+// Check implements [sdk.Checker].
+func (p *provider) Check(ctx context.Context, q sdk.CheckQuery) ([]sdk.Finding, error) {
+	if !p.c.plugin.Checks {
+		return nil, sdk.Errorf(sdk.Unsupported, "the plugin %s has no checks", p.c.plugin.Manifest.ID)
+	}
+	found, err := invoke[[]sdk.Finding](ctx, p.c, sdk.ExportProviderCheck, q)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > maxFindings {
+		return nil, fault(FaultOutput, p.c.plugin, "%s answered %d findings; at most %d are allowed", sdk.ExportProviderCheck, len(found), maxFindings)
+	}
+	for i, f := range found {
+		if f.Name == "" || len(f.Name) > maxText || len(f.Detail) > maxText || len(f.Fix) > maxText {
+			return nil, fault(FaultOutput, p.c.plugin, "%s answered a finding without a name or with a text of more than %d bytes", sdk.ExportProviderCheck, maxText)
+		}
+		if !f.Known() {
+			return nil, fault(FaultOutput, p.c.plugin, "%s answered the state %.40q; this program knows ok, warning, failed and unknown", sdk.ExportProviderCheck, f.State)
+		}
+		found[i] = sdk.Finding{Name: oneLine(f.Name), State: f.State, Detail: oneLine(f.Detail), Fix: oneLine(f.Fix)}
+	}
+	return found, nil
+}
+
+// Clean implements [sdk.Cleaner].
+func (p *provider) Clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, error) {
+	if !p.c.plugin.Cleans {
+		return nil, sdk.Errorf(sdk.Unsupported, "the plugin %s keeps nothing that could be cleaned", p.c.plugin.Manifest.ID)
+	}
+	gone, err := invoke[[]sdk.Cleaned](ctx, p.c, sdk.ExportProviderClean, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(gone) > maxCleaned {
+		return nil, fault(FaultOutput, p.c.plugin, "%s answered %d entries; at most %d are allowed", sdk.ExportProviderClean, len(gone), maxCleaned)
+	}
+	for i, c := range gone {
+		if c.Name == "" || len(c.Name) > maxText || c.Bytes < 0 {
+			return nil, fault(FaultOutput, p.c.plugin, "%s answered an entry without a name, with one of more than %d bytes, or with a negative size", sdk.ExportProviderClean, maxText)
+		}
+		gone[i].Name = oneLine(c.Name)
+	}
+	return gone, nil
+}
+
 // snapshotter is a provider that also saves file systems.
 type snapshotter struct{ provider }
 

@@ -103,6 +103,8 @@ type Plugin struct {
 	Snapshots bool `json:"snapshots,omitempty"` // a provider that exports [sdk.ExportProviderSnapshot]
 	Accounts  bool `json:"accounts,omitempty"`  // a provider that exports [sdk.ExportProviderAccount]
 	Routes    bool `json:"routes,omitempty"`    // a provider that exports [sdk.ExportProviderRoute]
+	Checks    bool `json:"checks,omitempty"`    // a provider that exports [sdk.ExportProviderCheck]
+	Cleans    bool `json:"cleans,omitempty"`    // a provider that exports [sdk.ExportProviderClean]
 
 	Access access.Set `json:"access"`          // what it asks for; where that is nothing it needs no grant
 	Hash   string     `json:"permissions"`     // the permission hash: of Access

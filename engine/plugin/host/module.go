@@ -15,11 +15,15 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/plugin/host/egress"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
+
+// maxModule is what the file of a module may have. More is none.
+const maxModule = 256 << 20
 
 // module is a compiled plugin and its instances.
 type module struct {
@@ -42,7 +46,7 @@ type module struct {
 
 // compile makes machine code of a plugin, or takes it from the cache.
 func (h *Host) compile(ctx context.Context, p Plugin, g Grant) (*module, error) {
-	code, err := readRegular(p.File, maxModule)
+	code, err := plainfile.ReadNamed(p.File, maxModule)
 	if err != nil {
 		return nil, fault(FaultCorrupt, p, "cannot be read: %w", err)
 	}

@@ -19,6 +19,13 @@ const (
 	maxCursor = 64 << 10
 )
 
+// Limits of what a check or a cleaning answers, which people read.
+const (
+	maxFindings = 200
+	maxCleaned  = 10_000
+	maxText     = 4 << 10
+)
+
 // plainHandle reports whether a handle can be kept, compared and shown.
 func plainHandle(handle string) bool {
 	return len(handle) <= maxHandle && oneLine(handle) == handle

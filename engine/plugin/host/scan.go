@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
@@ -149,7 +150,7 @@ func manifestPath(wasm string) string { return strings.TrimSuffix(wasm, ".wasm")
 func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 	stem := strings.TrimSuffix(filepath.Base(path), ".wasm")
 	p := Plugin{Manifest: sdk.Manifest{ID: stem}, File: path}
-	code, err := readRegular(path, maxModule)
+	code, err := plainfile.ReadNamed(path, maxModule)
 	if err != nil {
 		return p, fault(FaultCorrupt, p, "cannot be read: %w", err)
 	}
@@ -173,9 +174,12 @@ func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 		p.Access = access.Set{} // a list in JSON
 	}
 	p.Hash = p.Access.Hash()
-	p.Accounts = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderAccount)
-	p.Routes = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderRoute)
-	p.Snapshots = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderSnapshot)
+	isProvider := implements(p.Manifest, sdk.KindProvider)
+	p.Accounts = isProvider && module.HasExport(sdk.ExportProviderAccount)
+	p.Routes = isProvider && module.HasExport(sdk.ExportProviderRoute)
+	p.Snapshots = isProvider && module.HasExport(sdk.ExportProviderSnapshot)
+	p.Checks = isProvider && module.HasExport(sdk.ExportProviderCheck)
+	p.Cleans = isProvider && module.HasExport(sdk.ExportProviderClean)
 	return p, nil
 }
 
@@ -183,7 +187,7 @@ func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 // enough, two must agree.
 func readManifest(p Plugin, module wasmfile.Module, limits Limits) (sdk.Manifest, error) {
 	file := manifestPath(p.File)
-	text, err := readRegular(file, maxManifest)
+	text, err := plainfile.ReadNamed(file, maxManifest)
 	embedded, has := module.Custom(sdk.ManifestSection)
 	switch {
 	case err == nil:

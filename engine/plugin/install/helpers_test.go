@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/sign"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func get(path string) string { return "http GET https://api.tiny.example " + path }
@@ -101,7 +102,7 @@ func (w *world) refuse(ref string, b bundle.Bundle, parts ...string) error {
 	w.t.Helper()
 	w.shelf.bundles[ref] = b
 	_, err := w.Plan(context.Background(), Request{Ref: ref})
-	wantError(w.t, err, parts...)
+	testkit.WantError(w.t, err, parts...)
 	return err
 }
 
@@ -176,16 +177,4 @@ func signed(t testing.TB, b bundle.Bundle, key string) bundle.Bundle {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func wantError(t testing.TB, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error; want one with %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not say %q: %v", part, err)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testplugin"
 )
 
@@ -30,7 +31,7 @@ func TestNothingIsInstalledWithoutAYes(t *testing.T) {
 		if !errors.As(err, &needs) || needs.Given != given {
 			t.Errorf("%q: %v", given, err)
 		}
-		wantError(t, err, p.Hash, "nothing was installed")
+		testkit.WantError(t, err, p.Hash, "nothing was installed")
 	}
 	if all, errs := w.Store.List(); len(all)+len(errs) != 0 {
 		t.Error(all, errs)
@@ -96,7 +97,7 @@ func TestAPartIsCarriedOver(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	p := w.plan(ref, testplugin.Tiny(t, "1.0.0", "/m", "/n"))
 	_, err := w.Apply(ctx, p, Consent{Hash: p.Hash, Only: []string{"http GET https://evil.example /"}})
-	wantError(t, err, "does not ask for", "evil.example")
+	testkit.WantError(t, err, "does not ask for", "evil.example")
 	w.apply(p, Consent{Hash: p.Hash, Only: []string{get("/m")}})
 	p = w.plan(ref, testplugin.Tiny(t, "1.1.0", "/m", "/n"))
 	if p.NeedsGrant {
@@ -173,7 +174,7 @@ func TestPolicyIsAskedBeforeTheNetwork(t *testing.T) {
 	w.policy("registries: [registry.example]")
 	for _, r := range []string{"oci://evil.example/x:1", "evil.example/x:1", "https://evil.example/x.wasm"} {
 		_, err := w.Plan(ctx, Request{Ref: r})
-		wantError(t, err, "evil.example", "plugins.registries", w.config)
+		testkit.WantError(t, err, "evil.example", "plugins.registries", w.config)
 	}
 	if _, err := w.Plan(ctx, Request{Ref: "what"}); err == nil {
 		t.Error("no reference")

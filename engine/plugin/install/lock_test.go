@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testplugin"
 )
 
@@ -92,7 +93,7 @@ func TestSomebodyElsesLock(t *testing.T) {
 		t.Fatalf("%+v, %v", plans, err)
 	}
 	_, err = w.Apply(ctx, plans[0], Consent{})
-	wantError(t, err, "needs a grant")
+	testkit.WantError(t, err, "needs a grant")
 	w.apply(plans[0], Consent{Hash: plans[0].Hash})
 	if version := w.use(); version != "1.0.0" {
 		t.Error(version)
@@ -129,7 +130,7 @@ func TestALockIsKeptToTheLetter(t *testing.T) {
 			p := l.Plugins["provider-tiny"]
 			tc.change(&p)
 			plans, err := w.FromLock(ctx, &store.Lock{Dir: "/project", Plugins: map[string]store.Locked{"provider-tiny": p}})
-			wantError(t, err, "/project/seer.lock", "provider-tiny", tc.want)
+			testkit.WantError(t, err, "/project/seer.lock", "provider-tiny", tc.want)
 			if len(plans) != 0 {
 				t.Errorf("%+v", plans)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testplugin"
 )
 
@@ -61,7 +62,7 @@ func TestFolderGrantOutlivesARebuild(t *testing.T) {
 	}
 	build(t, dir, testplugin.Tiny(t, "1.0.2", "/m", "/n"))
 	_, err := h.Provider(ctx, "tiny")
-	wantError(t, err, "asks for more", getN, "grant it to the folder")
+	testkit.WantError(t, err, "asks for more", getN, "grant it to the folder")
 	if strings.Contains(err.Error(), getM) {
 		t.Errorf("it tells of what is granted: %v", err)
 	}
@@ -134,7 +135,7 @@ func TestFolderOthersMayWriteToIsRefused(t *testing.T) {
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, w.GrantFolder(ctx, yes), "others could put any plugin there", "chmod go-w")
+		testkit.WantError(t, w.GrantFolder(ctx, yes), "others could put any plugin there", "chmod go-w")
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -149,7 +150,7 @@ func TestFolderOthersMayWriteToIsRefused(t *testing.T) {
 		}
 		os.Chmod(path, info.Mode().Perm()|0o020)
 		_, err = w.Decide(ctx, inspect(t, file))
-		wantError(t, err, path, "does not hold")
+		testkit.WantError(t, err, path, "does not hold")
 		os.Chmod(path, info.Mode().Perm())
 	}
 	if _, err := w.Decide(ctx, inspect(t, file)); err != nil {
@@ -159,7 +160,7 @@ func TestFolderOthersMayWriteToIsRefused(t *testing.T) {
 		for _, path := range []string{dir, file} {
 			os.Chown(path, 12345, -1)
 			_, err := w.Decide(ctx, inspect(t, file))
-			wantError(t, err, path, "somebody else")
+			testkit.WantError(t, err, path, "somebody else")
 			os.Chown(path, 0, -1)
 		}
 	}
@@ -187,5 +188,5 @@ func TestAPartIsGranted(t *testing.T) {
 	if g, err := w.Decide(ctx, inspect(t, in.File())); err != nil || len(g.Lines) != 0 {
 		t.Errorf("%v, %v", g, err)
 	}
-	wantError(t, w.Grant(ctx, Grant{ID: in.ID, Digest: in.Wasm, Lines: access.Make(getM)}), "not asked for")
+	testkit.WantError(t, w.Grant(ctx, Grant{ID: in.ID, Digest: in.Wasm, Lines: access.Make(getM)}), "not asked for")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -79,18 +78,6 @@ func (w *world) write(path, text string, mode os.FileMode) {
 	}
 	if err := os.Chmod(path, mode); err != nil {
 		w.t.Fatal(err)
-	}
-}
-
-func wantError(t testing.TB, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error; want one with %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not say %q: %v", part, err)
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testplugin"
 )
 
@@ -41,9 +42,9 @@ func TestBrokenGrants(t *testing.T) {
 			p := inspect(t, in.File())
 			w.write(w.GrantsFile(), tc.text, 0o600)
 			_, err := w.Decide(ctx, p)
-			wantError(t, err, w.GrantsFile(), tc.want, "grant again")
+			testkit.WantError(t, err, w.GrantsFile(), tc.want, "grant again")
 			_, err = w.Revoke(ctx, in.ID)
-			wantError(t, err, w.GrantsFile())
+			testkit.WantError(t, err, w.GrantsFile())
 			if err := w.Pin(ctx, in.ID, fingerprintA); err == nil {
 				t.Error("it was written over")
 			}
@@ -64,12 +65,12 @@ func TestGrantsThatOthersMayHaveWritten(t *testing.T) {
 	}
 	os.Chmod(w.GrantsFile(), 0o660)
 	_, err := w.Decide(ctx, p)
-	wantError(t, err, "chmod 600 "+w.GrantsFile())
+	testkit.WantError(t, err, "chmod 600 "+w.GrantsFile())
 	os.Chmod(w.GrantsFile(), 0o600)
 	if os.Geteuid() == 0 {
 		os.Chown(w.GrantsFile(), 12345, -1)
 		_, err := w.Decide(ctx, p)
-		wantError(t, err, "somebody else")
+		testkit.WantError(t, err, "somebody else")
 		os.Chown(w.GrantsFile(), 0, -1)
 	}
 	os.Rename(w.GrantsFile(), w.GrantsFile()+".real")
@@ -82,7 +83,7 @@ func TestGrantsThatOthersMayHaveWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.Decide(ctx, p) // and does not wait for a writer
-	wantError(t, err, "not a plain file")
+	testkit.WantError(t, err, "not a plain file")
 }
 
 func TestSigners(t *testing.T) {
@@ -99,12 +100,12 @@ func TestSigners(t *testing.T) {
 			t.Errorf("%q: %v", step.signer, err)
 		}
 	}
-	wantError(t, adopt(fingerprintB), fingerprintA, fingerprintB, "accept the change")
-	wantError(t, adopt(""), "not signed")
+	testkit.WantError(t, adopt(fingerprintB), fingerprintA, fingerprintB, "accept the change")
+	testkit.WantError(t, adopt(""), "not signed")
 	if err := w.Adopt(ctx, Adoption{ID: in.ID, Digest: in.Digest, Unlooked: true}); err != nil {
 		t.Error(err)
 	}
-	wantError(t, w.Pin(ctx, in.ID, fingerprintB), fingerprintA)
+	testkit.WantError(t, w.Pin(ctx, in.ID, fingerprintB), fingerprintA)
 	if err := w.Repin(ctx, in.ID, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestSigners(t *testing.T) {
 	if got, err := w.Signer(in.ID); got != fingerprintB || err != nil {
 		t.Error(got, err)
 	}
-	wantError(t, w.Pin(ctx, "other", "x"), "fingerprint")
+	testkit.WantError(t, w.Pin(ctx, "other", "x"), "fingerprint")
 }
 
 func FuzzLedger(f *testing.F) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testplugin"
 )
 
@@ -120,7 +121,7 @@ func TestLockMistakesHaveAPlace(t *testing.T) {
 		change("version: 1\n", "version: 1\nplugins: *x\n"): {"seer.lock:3"},
 	} {
 		_, err := parseLock("seer.lock", []byte(text))
-		wantError(t, err, wants...)
+		testkit.WantError(t, err, wants...)
 	}
 }
 
@@ -177,7 +178,7 @@ func TestUseGivesExactlyWhatIsLocked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.Use(&Lock{Dir: "/project", Plugins: map[string]Locked{wrong.id: wrong.p, "expose-zero": {Digest: "sha256:" + strings.Repeat("2", 64)}}})
-			wantError(t, err, "/project/seer.lock", wrong.want, "expose-zero", "install what it names")
+			testkit.WantError(t, err, "/project/seer.lock", wrong.want, "expose-zero", "install what it names")
 			var all *LockError
 			if !errors.As(err, &all) || len(all.Problems) != 2 {
 				t.Error(err)

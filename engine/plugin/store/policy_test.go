@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testplugin"
 )
 
@@ -60,7 +61,7 @@ func TestPolicyMistakesHaveAPlace(t *testing.T) {
 		strings.Repeat("#", 2<<20):               "longer than 1024 KiB",
 	} {
 		p, err := parsePolicy("config.yaml", []byte(text))
-		wantError(t, err, want)
+		testkit.WantError(t, err, want)
 		if !reflect.DeepEqual(p, Policy{}) {
 			t.Errorf("%.40q gives %+v beside the error", text, p)
 		}
@@ -116,7 +117,7 @@ func TestPolicyBindsGrants(t *testing.T) {
 	}
 	w.write(w.config, "plugins:\n  destination: []\n", 0o600)
 	_, err = w.Decide(ctx, p)
-	wantError(t, err, w.config+":2")
+	testkit.WantError(t, err, w.config+":2")
 	os.Remove(w.config)
 	if g, err := w.Decide(ctx, p); err != nil || len(g.Lines) != 1 {
 		t.Errorf("%+v, %v", g, err)
@@ -126,13 +127,13 @@ func TestPolicyBindsGrants(t *testing.T) {
 func TestPolicyOnSigners(t *testing.T) {
 	p := Policy{File: "config.yaml", Signatures: SignaturesRequire}
 	_, err := p.AllowsSigner("provider-tiny", "")
-	wantError(t, err, "not signed", "config.yaml")
+	testkit.WantError(t, err, "not signed", "config.yaml")
 	if _, err := p.AllowsSigner("provider-tiny", fingerprintA); err != nil {
 		t.Error(err)
 	}
 	p.Signers = []string{fingerprintB}
 	_, err = p.AllowsSigner("provider-tiny", fingerprintA)
-	wantError(t, err, fingerprintA, "plugins.signers")
+	testkit.WantError(t, err, fingerprintA, "plugins.signers")
 	p.Signatures = SignaturesWarn
 	for _, signer := range []string{"", fingerprintA} {
 		if warning, err := p.AllowsSigner("provider-tiny", signer); err != nil || warning == "" {
@@ -144,7 +145,7 @@ func TestPolicyOnSigners(t *testing.T) {
 		t.Errorf("%q, %v", warning, err)
 	}
 	p.Registries = []string{"registry.example"}
-	wantError(t, p.AllowsHost("evil.example"), "evil.example", "registry.example")
+	testkit.WantError(t, p.AllowsHost("evil.example"), "evil.example", "registry.example")
 	if err := p.AllowsHost("Registry.example"); err != nil {
 		t.Error(err)
 	}

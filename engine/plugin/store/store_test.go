@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testplugin"
 )
 
@@ -26,7 +27,7 @@ func TestStoredPluginIsFoundByAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := w.host().Provider(ctx, "tiny")
-	wantError(t, err, "grant it to the plugin")
+	testkit.WantError(t, err, "grant it to the plugin")
 	w.grant(in)
 	if _, err := w.host().Provider(ctx, "tiny"); err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func TestRevocationHoldsAtTheNextLookup(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	_, err := h.Provider(ctx, "tiny")
-	wantError(t, err, "nobody has granted")
+	testkit.WantError(t, err, "nobody has granted")
 	if n, err := w.Revoke(ctx, "provider-tiny"); n != 0 || err != nil {
 		t.Error(n, err)
 	}
@@ -66,7 +67,7 @@ func TestGrantIsOfOneModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := w.host().Provider(ctx, "tiny")
-	wantError(t, err, "nobody has granted")
+	testkit.WantError(t, err, "nobody has granted")
 }
 
 func TestChangedFilesAreNotUsed(t *testing.T) {
@@ -187,7 +188,7 @@ func TestRemove(t *testing.T) {
 		t.Error(err)
 	}
 	for _, digest := range []string{"", "../../x", "sha256:" + strings.Repeat("A", 64), "sha256:../../x"} {
-		wantError(t, w.Remove(ctx, digest), "not a digest")
+		testkit.WantError(t, w.Remove(ctx, digest), "not a digest")
 	}
 	// What is missing is told, and does not hide the rest.
 	one, two := w.put(testplugin.Tiny(t, "1.0.0")), w.put(expose(t))
@@ -197,7 +198,7 @@ func TestRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs, err := w.Dirs()
-	wantError(t, err, "provider-tiny", "install it")
+	testkit.WantError(t, err, "provider-tiny", "install it")
 	if !slices.Equal(dirs, []string{two.Dir}) {
 		t.Error(dirs)
 	}
@@ -235,5 +236,5 @@ func TestFullDiskIsOneClearError(t *testing.T) {
 	if !errors.Is(err, state.ErrNoSpace) {
 		t.Error(err)
 	}
-	wantError(t, err, "no space left to write /place", "provider-tiny 1.0.0")
+	testkit.WantError(t, err, "no space left to write /place", "provider-tiny 1.0.0")
 }

@@ -1,5 +1,5 @@
 // Command seer-runtime is the program inside a sandbox. It is started by the
-// loader, never by hand. As `seer-runtime gate` it is the gate outside of one, as
+// loader, never by hand. As `seer-runtime netproxy` it is the network proxy outside of one, as
 // `seer-runtime search` it looks for names in one, and as `seer-runtime watchdog DIR` it
 // ends the machines of a user whose time is over. On a host that is reached by SSH,
 // `seer-runtime provider METHOD` is the provider of its machines and `seer-runtime pipe` the
@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "gate" {
+	if len(os.Args) == 2 && os.Args[1] == "netproxy" {
 		os.Exit(netproxy.Main(os.Stdin, os.Stderr))
 	}
 	if len(os.Args) == 2 && os.Args[1] == "search" {

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -150,6 +151,10 @@ func (c cluster) checkPod(ctx context.Context, q sdk.CheckQuery, o options) []sd
 	wanted, err := render(spec, o, c.namespace, "", "")
 	if err == nil {
 		_, err = c.do(ctx, call{doing: "trying a pod", method: "POST", path: c.core("pods"), query: map[string][]string{"dryRun": {"All"}}, body: wanted}, nil)
+	}
+	var r refusal
+	if errors.As(err, &r) && r.unsaid { // the query does not tell the memory
+		return one(found(name, sdk.FindingWarning, err.Error(), "set them in the experiment"))
 	}
 	if err != nil && !exists(err) {
 		return one(found(name, sdk.FindingFailed, err.Error(), "change what the message names"))

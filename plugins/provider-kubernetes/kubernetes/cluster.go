@@ -35,6 +35,7 @@ type refusal struct {
 	because *sdk.Error
 	status  int
 	reason  string // of the API: AlreadyExists
+	unsaid  bool   // a quota counts what the machine does not ask for
 }
 
 func (r refusal) Error() string { return r.because.Message }
@@ -104,7 +105,7 @@ func (c cluster) refused(doing string, a Answer) error {
 	}
 	text := oneline.Tidy(s.Message, maxText)
 	fail := func(code sdk.Code, format string, args ...any) error {
-		return refusal{sdk.Errorf(code, "%s", doing+": "+fmt.Sprintf(format, args...)), a.Status, s.Reason}
+		return refusal{sdk.Errorf(code, "%s", doing+": "+fmt.Sprintf(format, args...)), a.Status, s.Reason, strings.Contains(text, failedQuota)}
 	}
 	switch {
 	case a.Status == 401:
@@ -124,7 +125,7 @@ func (c cluster) refused(doing string, a Answer) error {
 			e.Code = sdk.RateLimited
 		}
 		e.Seconds = a.wait(s)
-		return refusal{e, a.Status, s.Reason}
+		return refusal{because: e, status: a.Status, reason: s.Reason}
 	case a.Status >= 300 && a.Status < 400:
 		return fail(sdk.Invalid, "the cluster of the context %s sends elsewhere, which is not followed", c.context)
 	case admission(text):
@@ -153,7 +154,10 @@ func (a Answer) wait(s status) float64 {
 	return min(seconds, longestWait)
 }
 
-const alreadyExists = "AlreadyExists"
+const (
+	alreadyExists = "AlreadyExists"
+	failedQuota   = "failed quota: "
+)
 
 // admission reports whether a webhook speaks, which may choose the status itself.
 func admission(text string) bool { return strings.HasPrefix(text, "admission webhook ") }
@@ -169,8 +173,8 @@ func (c cluster) forbidden(text string) (sdk.Code, string) {
 	switch {
 	case has("exceeded quota: "):
 		return sdk.NoCapacity, fmt.Sprintf("the quota of the namespace %s is used up: %s", c.namespace, after(why, "exceeded quota: "))
-	case has("failed quota: "):
-		return sdk.Invalid, fmt.Sprintf("the quota of the namespace %s counts what the machine does not ask for: %s; set sandbox.cpu, sandbox.memory or sandbox.disk", c.namespace, after(why, "failed quota: "))
+	case has(failedQuota):
+		return sdk.Invalid, fmt.Sprintf("the quota of the namespace %s counts what the machine does not ask for: %s; set sandbox.cpu, sandbox.memory or sandbox.disk", c.namespace, after(why, failedQuota))
 	case has("violates PodSecurity"):
 		return sdk.Invalid, fmt.Sprintf("the namespace %s allows no such pods: %s; set provider_options.kubernetes.security: restricted", c.namespace, why)
 	case admission(text):

@@ -107,7 +107,7 @@ func (c cluster) look(ctx context.Context, name string, p pod, listed bool, now 
 		}
 	case o.State == sdk.Pending && p.gated(kueueGate):
 		o.Message = c.inQueue(ctx, p)
-	case o.State == sdk.Starting && p.age(now) > slowStart:
+	case o.State == sdk.Starting && p.silent() && p.age(now) > slowStart:
 		if why := c.warning(ctx, name); why != "" {
 			o.Message += ": " + why
 		}
@@ -117,6 +117,12 @@ func (c cluster) look(ctx context.Context, name string, p pod, listed bool, now 
 
 // slowStart is after how long the cluster's events are asked why a pod does not start.
 const slowStart = 10 * time.Second
+
+// silent reports whether the pod itself does not say why it does not start.
+func (p pod) silent() bool {
+	w := p.Status.container().Waiting
+	return w == nil || w.Message == ""
+}
 
 // age is how long the pod has had a node, by the clock of the cluster.
 func (p pod) age(now time.Time) time.Duration {
@@ -222,7 +228,7 @@ var lasting = []string{"not found", "manifest unknown", "denied", "unauthorized"
 // waiting says why a container does not run on its node.
 func (p pod) waiting(w waitingState, now time.Time) sdk.Observation {
 	image, age := p.Spec.container().Image, p.age(now)
-	text := cmp.Or(oneline.Tidy(w.Message, maxText), w.Reason)
+	text := cmp.Or(oneline.Tidy(strings.TrimPrefix(w.Message, fmt.Sprintf("Back-off pulling image %q: ErrImagePull: ", image)), maxText), w.Reason)
 	starting := say(sdk.Starting, "the pod starts on the node %s: %s", p.Spec.NodeName, text)
 	switch w.Reason {
 	case "InvalidImageName", "ErrImageNeverPull":

@@ -16,7 +16,7 @@ var units = map[string]float64{
 
 // quantity reads an amount such as 500m, 16Gi or 1e3; ok is false for what is none.
 func quantity(text string) (amount float64, ok bool) {
-	number := strings.TrimRight(text, "numkMGTPEi")
+	number := strings.TrimRight(text, "numkKMGTPEi")
 	unit, ok := units[text[len(number):]]
 	if !ok {
 		return 0, false

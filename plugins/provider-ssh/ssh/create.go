@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
@@ -37,6 +38,13 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, raw json.Ra
 	return p.createOn(ctx, at, spec)
 }
 
+// createInput is that of the contract, with the time here: the end of the machine is set by the
+// clock of this computer, and kept by that of the host.
+type createInput struct {
+	sdk.CreateInput
+	NowUnix int64 `json:"now_unix"`
+}
+
 // createOn takes one step of the provider of a host.
 func (p *Provider) createOn(ctx context.Context, at cursor, spec sdk.MachineSpec) (sdk.CreateStep, error) {
 	_, spec.Offer, _ = split(spec.Offer)
@@ -48,7 +56,7 @@ func (p *Provider) createOn(ctx context.Context, at cursor, spec sdk.MachineSpec
 			return sdk.CreateStep{}, err
 		}
 	}
-	step, err := ask[sdk.CreateStep](ctx, p, at.Host, "create", sdk.CreateInput{Spec: spec, Cursor: at.Inner})
+	step, err := ask[sdk.CreateStep](ctx, p, at.Host, "create", createInput{sdk.CreateInput{Spec: spec, Cursor: at.Inner}, time.Now().Unix()})
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
@@ -94,7 +102,7 @@ func (p *Provider) place(ctx context.Context, hosts []string, spec sdk.MachineSp
 // holder is the host that has the machine of the key; empty = none has. All must answer: a
 // second machine elsewhere would be nobody's.
 func (p *Provider) holder(ctx context.Context, hosts []string, spec sdk.MachineSpec) (string, error) {
-	answers := askAll[[]sdk.Listed](ctx, p, hosts, "list", func(string) any { return sdk.ListInput{Owner: spec.Owner} })
+	answers := askAll[[]sdk.Listed](ctx, p, hosts, "list", func(string) any { return listInput{sdk.ListInput{Owner: spec.Owner}, time.Now().Unix()} })
 	for _, a := range answers {
 		if slices.ContainsFunc(a.out, func(m sdk.Listed) bool { return m.Key == spec.Key }) {
 			return a.host, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
@@ -71,6 +72,12 @@ func (p *Provider) Route(ctx context.Context, handle string, port int) (sdk.Rout
 	return sdk.Route{}, sdk.Errorf(sdk.NotFound, "on %s: the machine %s has no port %d", host, name, port)
 }
 
+// listInput is that of the contract, with the time here, by which the ends of machines are told.
+type listInput struct {
+	sdk.ListInput
+	NowUnix int64 `json:"now_unix"`
+}
+
 // List implements [sdk.Provider]. It asks the hosts of the setting and all that this plugin has
 // used, for an experiment that named one may be gone. It fails if one of them does not answer.
 func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
@@ -82,7 +89,7 @@ func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 	if err != nil {
 		return nil, err
 	}
-	answers := askAll[[]sdk.Listed](ctx, p, unique(append(hosts, used...)), "list", func(string) any { return sdk.ListInput{Owner: owner} })
+	answers := askAll[[]sdk.Listed](ctx, p, unique(append(hosts, used...)), "list", func(string) any { return listInput{sdk.ListInput{Owner: owner}, time.Now().Unix()} })
 	if err := failed(answers); err != nil {
 		return nil, err
 	}

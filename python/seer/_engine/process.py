@@ -26,8 +26,6 @@ LONGEST_LINE = 1 << 28  # bytes of a message
 ENDING = 90  # seconds that the process has to end; it gives its sandboxes 60
 LAST_WORDS = 20  # lines of the engine's standard error that an exception has
 
-Event = Callable[[dict[str, Any], str], None]
-
 
 def program() -> str:
     """The engine's program: $SEER_PROGRAM, the one in this package, or seer in the PATH."""
@@ -59,7 +57,7 @@ class Engine:
         self._tasks: list[asyncio.Task[None]] = []
         self.call: wire.Calls = self._call
 
-    async def _call(self, method: str, params: Any = None, event: Optional[Event] = None) -> Any:
+    async def _call(self, method: str, params: Any = None, event: Optional[wire.Event] = None) -> Any:
         await self._ready()
         if event is not None:
             return await self._request(method, params, lambda p: event(p["event"], p["text"]))

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Coroutine, Literal, Optional, Protocol, TypedDict, overload
+from typing import Any, Callable, Coroutine, Literal, Optional, Protocol, TypedDict, overload
 
 from typing_extensions import NotRequired
 
-from .process import Event
+Event = Callable[[dict[str, Any], str], None]
 
 
 class AcknowledgeParams(TypedDict):

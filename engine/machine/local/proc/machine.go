@@ -12,12 +12,12 @@ import (
 
 // Machine is what is known of a machine's processes.
 type Machine struct {
-	Key       string
-	Outer     Process // what was started: bwrap, runsc, or the command itself
-	Inner     Process // process 1 inside, where it has a number here; zero if it is not known
-	Contained bool    // a namespace ends with its process 1
-	Gated     bool
-	Cgroup    string // control group of version 2 that it has to itself; empty = none
+	Key        string
+	Outer      Process // what was started: bwrap, runsc, or the command itself
+	Inner      Process // process 1 inside, where it has a number here; zero if it is not known
+	Contained  bool    // a namespace ends with its process 1
+	NetProxied bool
+	Cgroup     string // control group of version 2 that it has to itself; empty = none
 }
 
 // Processes lists what is left of a machine. Killing process 1 of a namespace takes
@@ -27,12 +27,12 @@ func (m Machine) Processes() ([]Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Gated { // it may be there without being in the note yet
-		gates, err := Carriers(GateCookie(m.Key))
+	if m.NetProxied { // it may be there without being in the note yet
+		proxies, err := Carriers(NetProxyCookie(m.Key))
 		if err != nil {
 			return nil, err
 		}
-		left = append(left, gates...)
+		left = append(left, proxies...)
 	}
 	left = append(left, Living([]Process{m.Outer, m.Inner})...)
 	if m.Contained {

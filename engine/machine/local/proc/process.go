@@ -48,8 +48,8 @@ func Living(list []Process) []Process {
 // MachineCookie is in the environment of everything that was started for a machine.
 func MachineCookie(key string) string { return "SEER_MACHINE=" + key }
 
-// GateCookie is in the environment of its gate.
-func GateCookie(key string) string { return "SEER_GATE_OF=" + key }
+// NetProxyCookie is in the environment of its network proxy.
+func NetProxyCookie(key string) string { return "SEER_GATE_OF=" + key }
 
 // Carriers finds all living processes with the cookie, except this one, which may
 // run inside without isolation.

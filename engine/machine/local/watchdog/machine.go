@@ -25,7 +25,7 @@ type note struct {
 	Key       string          `json:"key"`
 	Isolation string          `json:"isolation"`
 	Outer     proc.Process    `json:"outer"`
-	Gate      json.RawMessage `json:"gate"`
+	NetProxy  json.RawMessage `json:"gate"`
 	Parked    json.RawMessage `json:"parked"`
 	EndUnix   int64           `json:"end_unix"`
 	CreatedAt time.Time       `json:"created_at"`
@@ -94,7 +94,7 @@ func (m *machine) processes() proc.Machine {
 	if inner, ended, ok := proc.Inner(filepath.Join(m.root, "status"), filepath.Join(m.root, "inner"), m.note.Key); ok && !ended {
 		m.inner = inner
 	}
-	p := proc.Machine{Key: m.note.Key, Outer: m.note.Outer, Inner: m.inner, Contained: m.note.Isolation != "none", Gated: len(m.note.Gate) > 0}
+	p := proc.Machine{Key: m.note.Key, Outer: m.note.Outer, Inner: m.inner, Contained: m.note.Isolation != "none", NetProxied: len(m.note.NetProxy) > 0}
 	if m.note.Limits != nil {
 		p.Cgroup = m.note.Limits.Unified
 	}

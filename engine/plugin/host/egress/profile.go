@@ -3,16 +3,14 @@ package egress
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"golang.org/x/sys/unix"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -113,23 +111,14 @@ func (o Options) belowHome(path string) string {
 	return path
 }
 
-// readProfile reads a small regular file and does not hang on anything else.
+// readProfile reads a small regular file. Its errors do not repeat the path.
 func readProfile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, errors.Unwrap(err)
+	data, err := plainfile.ReadNamed(path, maxProfile)
+	var bad *fs.PathError
+	if errors.As(err, &bad) {
+		err = bad.Err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
-	case info.Size() > maxProfile:
-		return nil, fmt.Errorf("it is larger than %d KiB", maxProfile>>10)
-	}
-	return io.ReadAll(io.LimitReader(f, maxProfile))
+	return data, err
 }
 
 // choose takes the section by name, else the active one, else the manifest's. Without

@@ -238,7 +238,7 @@ func (l *Lease) Describe() protocol.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	end := time.Now().Add(time.Until(l.end)) // by the clock of the day, which goes on while a computer sleeps
-	d := protocol.Lease{Kind: l.kind, EndUnix: end.Unix(), IdleSeconds: l.idle.Seconds()}
+	d := protocol.Lease{Kind: l.kind, EndUnix: end.Unix(), IdleSeconds: l.idle.Seconds(), NowUnix: time.Now().Unix()}
 	if !l.hard.IsZero() {
 		d.HardEndUnix = l.hard.Unix()
 		d.EndUnix = min(d.EndUnix, d.HardEndUnix)

@@ -68,6 +68,39 @@ func (provider) Observe(_ context.Context, handles []string) ([]sdk.Observation,
 func (provider) List(context.Context, string) ([]sdk.Listed, error) { return nil, nil }
 func (provider) Terminate(context.Context, string) error            { return nil }
 
+// Check finds what the options say.
+func (provider) Check(_ context.Context, q sdk.CheckQuery) ([]sdk.Finding, error) {
+	var options struct {
+		Findings []sdk.Finding `json:"findings"`
+		Repeat   int           `json:"repeat"`
+	}
+	if err := json.Unmarshal(q.Options, &options); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "options: %v", err)
+	}
+	found := options.Findings
+	for range options.Repeat {
+		found = append(found, options.Findings...)
+	}
+	return found, nil
+}
+
+// Clean removes what the options say.
+func (provider) Clean(_ context.Context, in sdk.CleanInput) ([]sdk.Cleaned, error) {
+	var options struct {
+		Cleaned []sdk.Cleaned `json:"cleaned"`
+	}
+	if err := json.Unmarshal(in.Options, &options); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "options: %v", err)
+	}
+	return options.Cleaned, nil
+}
+
+//go:wasmexport provider_check
+func check() int32 { return guest.ProviderCheck(provider{}) }
+
+//go:wasmexport provider_clean
+func clean() int32 { return guest.ProviderClean(provider{}) }
+
 var _ = providerexports.Of(provider{})
 
 func main() {}

@@ -18,7 +18,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// sockets are what a gate is started with. They are open before the machine is, so
+// sockets are what a network proxy is started with. They are open before the machine is, so
 // that nobody takes a port in between.
 type sockets struct {
 	files     []*os.File
@@ -27,7 +27,7 @@ type sockets struct {
 	hostPorts []int
 }
 
-// add hands a file on and returns its number in the gate.
+// add hands a file on and returns its number in the network proxy.
 func (s *sockets) add(f *os.File) int {
 	s.files = append(s.files, f)
 	return 2 + len(s.files)
@@ -45,7 +45,7 @@ func (s *sockets) close() {
 
 // listen opens the ports of this computer, and writes down which they are. other: another
 // one will do where that is allowed and the wished one is taken.
-func (g *gateNote) listen(other bool) (s *sockets, err error) {
+func (g *proxyNote) listen(other bool) (s *sockets, err error) {
 	s = &sockets{config: netproxy.Config{Hosts: g.Hosts, Open: g.Open && g.Tool == ""}, proxied: g.proxied(), hostPorts: g.HostPorts}
 	defer func() {
 		if err != nil {
@@ -68,7 +68,7 @@ func (g *gateNote) listen(other bool) (s *sockets, err error) {
 	return s, nil
 }
 
-func listenOutside(port *gatePort, other bool) (*net.TCPListener, error) {
+func listenOutside(port *proxyPort, other bool) (*net.TCPListener, error) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port.Outside})
 	if errors.Is(err, syscall.EADDRINUSE) && port.Any && other {
 		l, err = net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -80,7 +80,7 @@ func listenOutside(port *gatePort, other bool) (*net.TCPListener, error) {
 	return l, nil
 }
 
-// reachable opens what the gate needs of the machine's folder: that with its sockets,
+// reachable opens what the network proxy needs of the machine's folder: that with its sockets,
 // and the proxy's own. The machine may have put anything there.
 func (s *sockets) reachable(f folder) error {
 	run, err := os.Open(f.path("run"))
@@ -103,28 +103,28 @@ func (s *sockets) reachable(f folder) error {
 	return nil
 }
 
-// socket makes a socket in the machine's folder, and returns its number in the gate.
+// socket makes a socket in the machine's folder, and returns its number in the network proxy.
 func (s *sockets) socket(run *os.File, name string) (int, error) {
 	name = filepath.Join("/proc/self/fd", strconv.Itoa(int(run.Fd())), name) // the folder's own path may be too long
 	if err := os.RemoveAll(name); err != nil {
-		return 0, fmt.Errorf("make the gate's socket: %w", err)
+		return 0, fmt.Errorf("make the network proxy's socket: %w", err)
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
-		return 0, fmt.Errorf("make the gate's socket: %w", err)
+		return 0, fmt.Errorf("make the network proxy's socket: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
 	defer l.Close()
 	file, err := l.File()
 	if err != nil {
-		return 0, fmt.Errorf("make the gate's socket: %w", err)
+		return 0, fmt.Errorf("make the network proxy's socket: %w", err)
 	}
 	return s.add(file), nil
 }
 
-// openGate starts the gate of the machine whose processes are given. It ends when the
+// openProxy starts the network proxy of the machine whose processes are given. It ends when the
 // last of them has.
-func (p *provider) openGate(ctx context.Context, f folder, n *note, s *sockets, machine ...process) error {
+func (p *provider) openProxy(ctx context.Context, f folder, n *note, s *sockets, machine ...process) error {
 	for _, m := range machine {
 		fd, err := unix.PidfdOpen(m.PID, 0)
 		if err != nil {
@@ -156,44 +156,44 @@ func (p *provider) openGate(ctx context.Context, f folder, n *note, s *sockets, 
 	}
 	defer in.Close()
 	defer out.Close()
-	argv := p.gateCommand()
+	argv := p.proxyCommand()
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.ExtraFiles = []string{gateCookie(n.Key)}, "/", s.files
+	cmd.Env, cmd.Dir, cmd.ExtraFiles = []string{proxyCookie(n.Key)}, "/", s.files
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return sdk.Errorf(sdk.Internal, "start the gate of the sandbox's network: %v; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", err)
+		return sdk.Errorf(sdk.Internal, "start the sandbox's network proxy: %v; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", err)
 	}
-	n.Gate.Process.PID = cmd.Process.Pid
-	n.Gate.Process.Start, _ = startOf(cmd.Process.Pid)
+	n.NetProxy.Process.PID = cmd.Process.Pid
+	n.NetProxy.Process.Start, _ = startOf(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }()
 	_ = in.Close()
-	s.close() // so that the end of the gate is that of its pipe
+	s.close() // so that the end of the network proxy is that of its pipe
 	if _, err := out.Write(s.config.Encode()); err != nil {
-		return fmt.Errorf("tell the gate of the sandbox's network what to do: %w", err)
+		return fmt.Errorf("tell the sandbox's network proxy what to do: %w", err)
 	}
 	return ready.wait(ctx)
 }
 
-// mendGate starts a gate again that has died before its machine.
-func (p *provider) mendGate(ctx context.Context, handle string, f folder) error {
+// mendProxy starts a network proxy again that has died before its machine.
+func (p *provider) mendProxy(ctx context.Context, handle string, f folder) error {
 	lock, err := p.lock(ctx, handle)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
 	n, err := f.read()
-	if err != nil || n == nil || n.Gate == nil || alive(n.Gate.Process) {
+	if err != nil || n == nil || n.NetProxy == nil || alive(n.NetProxy.Process) {
 		return err
 	}
 	// One that was started by a program which then died is not in the note.
-	if found, err := carriers(gateCookie(n.Key)); err != nil {
+	if found, err := carriers(proxyCookie(n.Key)); err != nil {
 		return err
 	} else if len(found) > 0 {
-		n.Gate.Process = found[0]
+		n.NetProxy.Process = found[0]
 		return f.write(n)
 	}
-	s, err := n.Gate.again(ctx)
+	s, err := n.NetProxy.again(ctx)
 	if err != nil {
 		return err
 	}
@@ -205,17 +205,17 @@ func (p *provider) mendGate(ctx context.Context, handle string, f folder) error 
 	if inner, ok := f.inner(n.Key); ok {
 		machine = append(machine, inner)
 	}
-	if err := p.openGate(ctx, f, n, s, machine...); err != nil {
+	if err := p.openProxy(ctx, f, n, s, machine...); err != nil {
 		return err
 	}
-	p.Logger.Warn("the gate of a machine had died and was started again", "key", n.Key, "ports", n.Gate.ways())
+	p.Logger.Warn("the network proxy of a machine had died and was started again", "key", n.Key, "ports", n.NetProxy.ways())
 	return f.write(n)
 }
 
-// again opens the ports that a gate had. What was killed may hold them for a moment after
+// again opens the ports that a network proxy had. What was killed may hold them for a moment after
 // it counts as dead, and so may somebody else; another one is taken only of those that
 // stay taken.
-func (g *gateNote) again(ctx context.Context) (s *sockets, err error) {
+func (g *proxyNote) again(ctx context.Context) (s *sockets, err error) {
 	until(ctx, 2*time.Second, func() bool { s, err = g.listen(false); return err == nil })
 	if err != nil && ctx.Err() == nil {
 		s, err = g.listen(true)
@@ -224,7 +224,7 @@ func (g *gateNote) again(ctx context.Context) (s *sockets, err error) {
 }
 
 // ways are the ports with where they are now.
-func (g *gateNote) ways() []string {
+func (g *proxyNote) ways() []string {
 	var all []string
 	for _, port := range g.Ports {
 		all = append(all, fmt.Sprintf("%d at 127.0.0.1:%d", port.Port, port.Outside))

@@ -14,7 +14,7 @@ import (
 // an agent may have left a link in its place.
 func (w *workspace) acquire() (*os.File, error) {
 	for {
-		if err := w.room(lockFile); err != nil {
+		if err := w.vacate(lockFile); err != nil {
 			return nil, fmt.Errorf("lock the workspace: %w", err)
 		}
 		f, err := w.root.OpenFile(lockFile, os.O_CREATE|os.O_RDWR, 0o600)
@@ -44,9 +44,9 @@ func (w *workspace) holds(f *os.File) bool {
 	return err == nil && os.SameFile(locked, there)
 }
 
-// room makes room for a file of ours: a link, or anything else that is neither a
+// vacate makes room for a file of ours: a link, or anything else that is neither a
 // file nor a folder on the way to it, is kept under another name.
-func (w *workspace) room(name string) error {
+func (w *workspace) vacate(name string) error {
 	elems := strings.Split(name, "/")
 	for i := range elems {
 		part := strings.Join(elems[:i+1], "/")

@@ -140,37 +140,37 @@ except OSError: print("no other way")
 	}
 }
 
-func (b *box) gate() process {
+func (b *box) netProxy() process {
 	b.pl.t.Helper()
 	n, err := b.pl.p.folder(b.handle).read()
-	if err != nil || n == nil || n.Gate == nil {
+	if err != nil || n == nil || n.NetProxy == nil {
 		b.pl.t.Fatalf("the note: %+v, %v", n, err)
 	}
-	return n.Gate.Process
+	return n.NetProxy.Process
 }
 
-func TestGateThatDies(t *testing.T) {
+func TestNetProxyThatDies(t *testing.T) {
 	for _, kind := range confined(few()) {
 		t.Run(kind, func(t *testing.T) {
 			pl := newPlace(t)
-			spec := pl.spec("gate", kind)
+			spec := pl.spec("netproxy", kind)
 			spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
 			spec.AnyPort = spec.Ports
 			b := pl.up(spec)
 			b.run(serve, spec.Ports[0], "still me")
-			first := b.gate()
+			first := b.netProxy()
 			if err := syscall.Kill(first.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the gate to be gone", func() bool { return !alive(first) })
+			eventually(t, "the network proxy to be gone", func() bool { return !alive(first) })
 			if o := pl.observe(b.handle); o.State != sdk.Running || o.Message != "" || len(o.Endpoints) != 2 || o.Endpoints[1] != b.seen.Endpoints[1] {
 				t.Errorf("it is %+v", o)
 			}
 			if got := fetch(b.seen.Endpoints[1].URL); got != "still me" {
-				t.Errorf("after its gate died: %s", got)
+				t.Errorf("after its network proxy died: %s", got)
 			}
-			if b.gate() == first {
-				t.Error("the note has the old gate")
+			if b.netProxy() == first {
+				t.Error("the note has the old network proxy")
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestPortThatWasTakenMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := taken.Addr().(*net.TCPAddr).Port
-	g := &gateNote{Ports: []gatePort{{Port: 80, Outside: port, Any: true}}}
+	g := &proxyNote{Ports: []proxyPort{{Port: 80, Outside: port, Any: true}}}
 	if s, err := g.listen(false); sdk.CodeOf(err) != sdk.Invalid || g.Ports[0].Outside != port {
 		s.close()
 		t.Fatalf("%v, %v", err, g.ways())
@@ -207,26 +207,26 @@ func TestPortThatWasTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// TestGateEndsWithTheMachine: also where nobody looks at it any more.
-func TestGateEndsWithTheMachine(t *testing.T) {
+// TestNetProxyEndsWithTheMachine: also where nobody looks at it any more.
+func TestNetProxyEndsWithTheMachine(t *testing.T) {
 	for _, kind := range confined(few()) {
 		t.Run(kind, func(t *testing.T) {
 			pl := newPlace(t)
 			spec := pl.spec("end", kind)
 			spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
 			b := pl.up(spec)
-			gate := b.gate()
+			netProxy := b.netProxy()
 			for _, pid := range processesWith("SEER_MACHINE=" + spec.Key) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
-			eventually(t, "the gate to end", func() bool { return !alive(gate) })
+			eventually(t, "the network proxy to end", func() bool { return !alive(netProxy) })
 		})
 	}
 }
 
-// TestBubblewrapItselfKilledBesideAGate: the gate watched bwrap only; the next look
+// TestBubblewrapItselfKilledBesideAProxy: the network proxy watched bwrap only; the next look
 // starts one that watches what is inside.
-func TestBubblewrapItselfKilledBesideAGate(t *testing.T) {
+func TestBubblewrapItselfKilledBesideAProxy(t *testing.T) {
 	pl := newPlace(t)
 	spec := pl.spec("outer", isolation.Bubblewrap)
 	spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
@@ -237,16 +237,16 @@ func TestBubblewrapItselfKilledBesideAGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = syscall.Kill(n.Outer.PID, syscall.SIGKILL)
-	eventually(t, "the gate to end", func() bool { return !alive(n.Gate.Process) })
+	eventually(t, "the network proxy to end", func() bool { return !alive(n.NetProxy.Process) })
 	pl.observe(b.handle)
 	if got := fetch(b.seen.Endpoints[1].URL); got != "inside" {
 		t.Errorf("after a look: %s", got)
 	}
 }
 
-// TestBubblewrapItselfKilledBeforeItsGate: what is inside lives on, and the next look
-// starts the gate.
-func TestBubblewrapItselfKilledBeforeItsGate(t *testing.T) {
+// TestBubblewrapItselfKilledBeforeItsProxy: what is inside lives on, and the next look
+// starts the network proxy.
+func TestBubblewrapItselfKilledBeforeItsProxy(t *testing.T) {
 	for _, network := range []string{"none", "open"} {
 		t.Run(network, func(t *testing.T) {
 			pl := newPlace(t)
@@ -274,9 +274,9 @@ func TestBubblewrapItselfKilledBeforeItsGate(t *testing.T) {
 	}
 }
 
-// TestKilledWhileCreatingWithAGate kills a program that creates a machine with a gate at
+// TestKilledWhileCreatingWithAProxy kills a program that creates a machine with a network proxy at
 // every step.
-func TestKilledWhileCreatingWithAGate(t *testing.T) {
+func TestKilledWhileCreatingWithAProxy(t *testing.T) {
 	if step := os.Getenv("SEER_TEST_DIE"); step != "" {
 		die(t, step)
 	}
@@ -285,7 +285,7 @@ func TestKilledWhileCreatingWithAGate(t *testing.T) {
 			pl := newPlace(t)
 			port := testkit.FreePort(t)
 			crash := func() {
-				cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilledWhileCreatingWithAGate$")
+				cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilledWhileCreatingWithAProxy$")
 				cmd.Env = append(os.Environ(), "SEER_TEST_DIE="+step, "SEER_TEST_BASE="+pl.base, "SEER_TEST_KIND="+isolation.Bubblewrap, fmt.Sprintf("SEER_TEST_PORT=%d", port))
 				out, err := cmd.CombinedOutput()
 				if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
@@ -304,20 +304,20 @@ func TestKilledWhileCreatingWithAGate(t *testing.T) {
 			b.run(serve, port, "here")
 			eventually(t, "the port", func() bool { pl.observe(b.handle); return fetch(b.seen.Endpoints[1].URL) == "here" })
 			if found := processesWith("SEER_GATE_OF=" + spec.Key); len(found) != 1 {
-				t.Errorf("gates: %v", found)
+				t.Errorf("network proxies: %v", found)
 			}
 		})
 	}
 }
 
-func TestGateThatIsMissing(t *testing.T) {
+func TestNetProxyThatIsMissing(t *testing.T) {
 	pl := newPlace(t)
-	pl.p.Gate = nil
+	pl.p.NetProxy = nil
 	pl.p.runtimes.dir = filepath.Join(pl.base, "nowhere")
 	spec := pl.spec("missing", isolation.Bubblewrap)
 	spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
 	if _, err := pl.p.Create(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "make runtime") {
-		t.Errorf("without a gate: %v", err)
+		t.Errorf("without a network proxy: %v", err)
 	}
 	pl.empty()
 }

@@ -10,25 +10,25 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// gateNote is what the provider writes down of a machine's gate.
-type gateNote struct {
-	Process process    `json:"process,omitzero"`
-	Ports   []gatePort `json:"ports,omitempty"`
-	Hosts   []string   `json:"hosts,omitempty"`
+// proxyNote is what the provider writes down of a machine's network proxy.
+type proxyNote struct {
+	Process process     `json:"process,omitzero"`
+	Ports   []proxyPort `json:"ports,omitempty"`
+	Hosts   []string    `json:"hosts,omitempty"`
 
 	HostPorts []int  `json:"host_ports,omitempty"` // of this computer, reached from inside
 	Open      bool   `json:"open,omitempty"`       // to everything but this computer
 	Tool      string `json:"tool,omitempty"`       // by which; without one by the proxy
 }
 
-// proxied reports whether programs inside reach others by the gate's proxy.
-func (g *gateNote) proxied() bool { return len(g.Hosts) > 0 || g.Open && g.Tool == "" }
+// proxied reports whether programs inside reach others by HTTP proxy.
+func (g *proxyNote) proxied() bool { return len(g.Hosts) > 0 || g.Open && g.Tool == "" }
 
 // connected reports whether the machine's network namespace is connected by a tool.
-func (g *gateNote) connected() bool { return g != nil && g.Tool != "" }
+func (g *proxyNote) connected() bool { return g != nil && g.Tool != "" }
 
-// gatePort is a port inside and the one of this computer that leads to it.
-type gatePort struct {
+// proxyPort is a port inside and the one of this computer that leads to it.
+type proxyPort struct {
 	Port    int  `json:"port"`
 	Outside int  `json:"outside"`
 	Any     bool `json:"any,omitempty"` // another one outside will do
@@ -50,18 +50,18 @@ func opens(spec *sdk.MachineSpec, kind string) bool {
 	return ownNetwork(spec, kind) && (spec.Network == openNetwork || spec.Network == "")
 }
 
-// wantsGate is the gate that a machine needs, nil for some. tool connects open networks.
-func wantsGate(spec *sdk.MachineSpec, kind, tool string) (*gateNote, error) {
+// wantsProxy is the network proxy that a machine needs, nil for some. tool connects open networks.
+func wantsProxy(spec *sdk.MachineSpec, kind, tool string) (*proxyNote, error) {
 	ports, err := hostPorts(spec)
 	if err != nil || !ownNetwork(spec, kind) || len(spec.Ports)+len(spec.NetworkHosts)+len(ports) == 0 && !opens(spec, kind) {
 		return nil, err
 	}
-	g := &gateNote{Hosts: spec.NetworkHosts, HostPorts: ports, Open: opens(spec, kind)}
+	g := &proxyNote{Hosts: spec.NetworkHosts, HostPorts: ports, Open: opens(spec, kind)}
 	if g.Open {
 		g.Tool = tool
 	}
 	for _, port := range spec.Ports {
-		g.Ports = append(g.Ports, gatePort{Port: port, Outside: port, Any: slices.Contains(spec.AnyPort, port)})
+		g.Ports = append(g.Ports, proxyPort{Port: port, Outside: port, Any: slices.Contains(spec.AnyPort, port)})
 	}
 	return g, nil
 }
@@ -97,8 +97,8 @@ func hostPorts(spec *sdk.MachineSpec) (ports []int, err error) {
 // hostSocket is the name of the socket that leads to a port of this computer.
 func hostSocket(port int) string { return "host-" + strconv.Itoa(port) }
 
-// inside is what the runtime is told of the gate.
-func (g *gateNote) inside() netproxy.Inside {
+// inside is what the runtime is told of the network proxy.
+func (g *proxyNote) inside() netproxy.Inside {
 	in := netproxy.Inside{Dir: "/run/seer/ports"}
 	for _, port := range g.Ports {
 		in.Ports = append(in.Ports, port.Port)
@@ -112,10 +112,10 @@ func (g *gateNote) inside() netproxy.Inside {
 	return in
 }
 
-// gateCommand is the program of gates.
-func (p *provider) gateCommand() []string {
-	if len(p.Gate) > 0 {
-		return p.Gate
+// proxyCommand is the program of network proxies.
+func (p *provider) proxyCommand() []string {
+	if len(p.NetProxy) > 0 {
+		return p.NetProxy
 	}
-	return p.runtimes.command("gate")
+	return p.runtimes.command("netproxy")
 }
