@@ -1,5 +1,5 @@
 // Package forward carries ports of machines to ports of this computer's loopback, over hosts that
-// are reached by SSH.
+// are reached by SSH and into pods of Kubernetes.
 package forward
 
 import (
@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seer-engine/seer/engine/kube"
 	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -36,6 +37,9 @@ type Forwarder struct {
 	// SSH says how the process connects to hosts. It never asks anybody.
 	SSH ssh.Options
 
+	// Kube says how the process connects to pods.
+	Kube kube.Options
+
 	// Program is the process, without Dir; default seer-runtime-OS-ARCH of Artifacts, with
 	// "forward".
 	Program []string
@@ -54,6 +58,7 @@ const (
 type routes struct {
 	Version int                 `json:"version"` // of the list; grows
 	SSH     ssh.Options         `json:"options"`
+	Kube    kube.Options        `json:"kube"`
 	Agent   string              `json:"agent,omitempty"` // SSH_AUTH_SOCK
 	Wanted  map[string][]Wanted `json:"wanted"`          // by sandbox
 }
@@ -122,7 +127,7 @@ func (f *Forwarder) edit(ctx context.Context, change func(*routes)) (ports, erro
 		if err != nil {
 			return err
 		}
-		r.SSH, r.Agent = f.SSH, os.Getenv("SSH_AUTH_SOCK")
+		r.SSH, r.Kube, r.Agent = f.SSH, f.Kube, os.Getenv("SSH_AUTH_SOCK")
 		change(&r)
 		// Also where nothing has changed: only a process that lives answers.
 		r.Version++

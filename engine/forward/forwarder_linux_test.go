@@ -301,7 +301,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	testkit.Main(m, func(dir string) (err error) {
-		artifacts, err = testbuild.Runtime(dir)
+		artifacts, err = testbuild.Kube(dir)
 		return err
 	})
 }

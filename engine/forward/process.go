@@ -145,7 +145,7 @@ func (p *process) heed() (wanted int, err error) {
 
 // configure begins anew where the options are others.
 func (p *process) configure(r routes) {
-	config := fmt.Sprintf("%+v %s", r.SSH, r.Agent)
+	config := fmt.Sprintf("%+v %+v %s", r.SSH, r.Kube, r.Agent)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ways != nil && p.config == config {

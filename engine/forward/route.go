@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 
+	"github.com/seer-engine/seer/engine/kube"
 	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -12,39 +13,53 @@ import (
 type Wanted struct {
 	Port   int    `json:"port"`
 	Route  Route  `json:"route"`
-	Target string `json:"target"` // behind the route, as for [ssh.Client.Dial]
+	Target string `json:"target"` // behind the route, as for Dial of its client
 }
 
 // Route is a way to a target, of one kind.
 type Route struct {
-	*SSH // by a host
+	*SSH            // by a host; beside kube in JSON, as in files of earlier versions
+	Kube *KubeRoute `json:"kube,omitempty"` // in a pod
 }
 
 // SSH is a way by a host that is reached by SSH.
 type SSH = ssh.Route
 
+// KubeRoute is a way into a pod of Kubernetes.
+type KubeRoute = kube.Route
+
 func (r Route) key() string {
-	if r.SSH != nil {
+	switch {
+	case r.SSH != nil:
 		return "ssh " + r.SSH.Key()
+	case r.Kube != nil:
+		return "kube " + r.Kube.Key()
 	}
 	return ""
 }
 
 // ways connect to what routes lead to.
 type ways struct {
-	ssh *ssh.Client
+	ssh  *ssh.Client
+	kube *kube.Client
 }
 
 func newWays(r routes) *ways {
 	r.SSH.Interactive = false
-	return &ways{ssh: ssh.New(r.SSH)}
+	return &ways{ssh: ssh.New(r.SSH), kube: kube.New(r.Kube)}
 }
 
 func (w *ways) dial(ctx context.Context, to Wanted) (net.Conn, error) {
-	if to.Route.SSH != nil {
-		return w.ssh.Dial(ctx, *to.Route.SSH, to.Target)
+	switch r := to.Route; {
+	case r.SSH != nil:
+		return w.ssh.Dial(ctx, *r.SSH, to.Target)
+	case r.Kube != nil:
+		return w.kube.Dial(ctx, *r.Kube, to.Target)
 	}
 	return nil, sdk.Errorf(sdk.Unsupported, "this program does not know the way to port %d; use a newer version of it", to.Port)
 }
 
-func (w *ways) close() { _ = w.ssh.Close() }
+func (w *ways) close() {
+	_ = w.ssh.Close()
+	_ = w.kube.Close()
+}

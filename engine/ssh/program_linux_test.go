@@ -132,7 +132,7 @@ func TestProgramIsMissingHere(t *testing.T) {
 	l := sshtest.New(t)
 	l.Start("box", "", "")
 	_, err := client(t, l, func(o *ssh.Options) { o.Artifacts = t.TempDir() }).Program(t.Context(), "box")
-	wantKind(t, err, ssh.Unusable, "there are no programs for hosts in")
+	wantKind(t, err, ssh.Unusable, "there are no programs in")
 	other := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(other, "seer-runtime-darwin-arm64"), "x")
 	_, err = client(t, l, func(o *ssh.Options) { o.Artifacts = other }).Program(t.Context(), "box")

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/bring"
 	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -50,10 +51,9 @@ type Options struct {
 // Client uses hosts. It is safe for concurrent use, also beside other processes with the
 // same Dir.
 type Client struct {
-	o    Options
-	sums sync.Map // fileID → SHA-256
-
-	pipes pipe.Pool
+	o        Options
+	programs bring.Programs
+	pipes    pipe.Pool
 
 	mu    sync.Mutex
 	hosts map[string]*hostState
@@ -62,8 +62,7 @@ type Client struct {
 // hostState is what this process knows of a host.
 type hostState struct {
 	running chan struct{} // how many commands run at once; sshd's own limit is ten sessions
-	mu      sync.Mutex
-	program *program
+	program bring.Place
 }
 
 // maxRunning leaves room for pipes in the ten sessions that sshd allows in one connection.
@@ -80,7 +79,7 @@ func New(o Options) *Client {
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = 20 * time.Second
 	}
-	return &Client{o: o, hosts: map[string]*hostState{}}
+	return &Client{o: o, programs: bring.Programs{Dir: o.Artifacts}, hosts: map[string]*hostState{}}
 }
 
 // Open makes a client with the folder of a store.

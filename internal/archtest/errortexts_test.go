@@ -17,6 +17,7 @@ var errorTexts = map[string]string{
 	"engine/build/log.go":                   "pip and git only print that a disk is full",
 	"engine/plugin/sign/sign.go":            "x/crypto/ssh has no error for a type of key that it does not know",
 	"engine/plugin/host/call.go":            "wazero has no error for memory that is full",
+	"engine/kube/cluster/errors.go":         "client-go makes texts of the errors of exec plugins",
 	"internal/testkit/cases.go":             "what tests ask of an error is its text",
 	"internal/testkit/errors.go":            "what tests ask of an error is its text",
 	"internal/attack/attack.go":             "what tests ask of an error is its text",

@@ -51,9 +51,26 @@ func Runtime(dir string) (string, error) {
 	return dir, buildRuntime(top, dir)
 }
 
+// Kube is [Runtime], with seer-kube beside it.
+func Kube(dir string) (string, error) {
+	dir, err := Runtime(dir)
+	if err != nil || os.Getenv("SEER_TEST_BIN") != "" {
+		return dir, err
+	}
+	top, err := Top()
+	if err != nil {
+		return "", err
+	}
+	return dir, buildProgram(top, dir, "seer-kube", "./engine/kube/seer-kube")
+}
+
 func buildRuntime(top, dir string) error {
-	binary := filepath.Join(dir, "seer-runtime-"+runtime.GOOS+"-"+runtime.GOARCH)
-	return build(top, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./engine/runtime/seer-runtime")
+	return buildProgram(top, dir, "seer-runtime", "./engine/runtime/seer-runtime")
+}
+
+func buildProgram(top, dir, name, source string) error {
+	binary := filepath.Join(dir, name+"-"+runtime.GOOS+"-"+runtime.GOARCH)
+	return build(top, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, source)
 }
 
 func build(top string, argv ...string) error {

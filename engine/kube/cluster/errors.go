@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -82,6 +83,7 @@ func (c *Cluster) explainTLS(err error) error {
 		invalid x509.CertificateInvalidError
 		host    x509.HostnameError
 		plain   tls.RecordHeaderError
+		op      *net.OpError
 	)
 	switch {
 	case errors.As(err, &unknown):
@@ -90,17 +92,18 @@ func (c *Cluster) explainTLS(err error) error {
 		return c.errorf(sdk.Unavailable, "the certificate of %s is not valid now: %s; have it renewed, and see this computer's clock", c.server(), invalid.Detail)
 	case errors.As(err, &host):
 		return c.errorf(sdk.Unavailable, "the certificate is not for %s; see server and tls-server-name in the kubeconfig", c.server())
-	case errors.As(err, &plain):
+	case errors.As(err, &plain) || errors.Is(err, http.ErrSchemeMismatch):
 		return c.errorf(sdk.Unavailable, "%s does not speak TLS; see the server in the kubeconfig", c.server())
-	case strings.Contains(err.Error(), "remote error: tls:"):
-		return c.errorf(sdk.Unauthorized, "%s refuses %s: %s; renew it", c.server(), c.credential(), afterLast(err.Error(), "remote error: "))
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return c.errorf(sdk.Unavailable, "%s does not speak TLS; see the server in the kubeconfig", c.server())
+	case errors.As(err, &op) && op.Op == "remote error": // an alert
+		return c.errorf(sdk.Unauthorized, "%s refuses %s: %s; renew it", c.server(), c.credential(), oneLine(op.Err))
 	case strings.Contains(err.Error(), "tls: "):
 		return c.errorf(sdk.Unavailable, "no connection by TLS to %s: %s", c.server(), afterLast(err.Error(), "tls: "))
 	}
 	return nil
 }
+
+// is401 reports whether an upgrade was refused without a status, as by a proxy before the API.
+func is401(err error) bool { return strings.Contains(err.Error(), "(401 ") }
 
 // refused is for an API that does not accept the credential.
 func (c *Cluster) refused() error {

@@ -79,7 +79,7 @@ func older(err error) bool {
 	status := statusOf(err)
 	switch {
 	case status == nil:
-		return !strings.Contains(err.Error(), "(401 ")
+		return !is401(err)
 	case status.Code == http.StatusBadRequest:
 		return strings.Contains(status.Message, "Upgrade request required")
 	}
@@ -121,7 +121,7 @@ func (c *Cluster) execSPDY(ctx context.Context, address *url.URL, e sdk.KubeExec
 func (c *Cluster) explainExec(e sdk.KubeExec, err error) error {
 	status := statusOf(err)
 	if status == nil {
-		if strings.Contains(err.Error(), "(401 ") {
+		if is401(err) {
 			return c.refused()
 		}
 		return c.explain(err)

@@ -3,7 +3,8 @@
 // `seer-runtime search` it looks for names in one, and as `seer-runtime watchdog DIR` it
 // ends the machines of a user whose time is over. On a host that is reached by SSH,
 // `seer-runtime provider METHOD` is the provider of its machines and `seer-runtime pipe` the
-// way to them, and `seer-runtime forward DIR` carries their ports to where the user is.
+// way to them; in a pod, `seer-runtime pipe TARGET...` is the way to these targets alone.
+// `seer-runtime forward DIR` carries ports of both to where the user is.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/netproxy"
+	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/sshhost"
@@ -41,6 +43,9 @@ func main() {
 	}
 	if len(os.Args) == 2 && os.Args[1] == "pipe" {
 		os.Exit(sshhost.PipeMain(os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 2 && os.Args[1] == "pipe" {
+		os.Exit(pipe.TargetsMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "forward" {
 		os.Exit(forward.Main(os.Args[2], os.Stdout, os.Stderr))
