@@ -43,7 +43,7 @@ func (e *Engine) wire(o Options) {
 		State: e.store, Paths: e.paths, LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
 		LockDir: o.LockDir, ConfigFile: o.ConfigFile, Version: o.Version,
 		BuiltinPlugins: o.BuiltinPlugins, PluginAccess: o.PluginAccess, PluginAudit: o.PluginAudit,
-		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers, Local: thisComputer, SSH: remote, Records: e.ledger.List,
+		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers, Local: thisComputer, SSH: remote, Kube: remote.Kube(), Records: e.ledger.List,
 	})
 	observer := provision.Observer{Provider: e.plugins.Provider, Record: e.ledger.Get}
 	connector := provision.Connector{Ledger: e.ledger, Ended: observer.Ended, Local: thisComputer, Routes: remote, Now: o.Now, Logger: o.Logger}
