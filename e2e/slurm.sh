@@ -16,6 +16,12 @@ ssh-keygen -q -t ed25519 -N '' -f "$LAB/id"
 SSH_PORT=$(python3 "$TOP/e2e/freeport.py")
 SLURM_PORT=$((20000 + RANDOM % 9000))
 export SSH_PORT SLURM_PORT SLURMD_TIMEOUT=10
+if [ -n "${SLURM_DBD:-}" ]; then
+  export SLURM_AGE=2 # the controller soon forgets jobs, which only accounting knows then
+  for program in slurmdbd mariadbd; do
+    command -v $program >/dev/null || { echo "e2e/slurm.sh with SLURM_DBD lacks $program (packages slurmdbd mariadb-server)" >&2; exit 1; }
+  done
+fi
 "$TOP/e2e/slurm/cluster" "$LAB" 2 >"$LAB/log" 2>&1 &
 cluster=$!
 trap '"$SEER" down --all -q >/dev/null 2>&1 || true; kill -9 $cluster; wait $cluster 2>/dev/null || true' EXIT
@@ -63,6 +69,12 @@ for wrong in partition=gpus gpu=H100; do
   if "$SEER" up wrong.yaml --yes -q "${more[@]}" >out.txt 2>err.txt; then cat out.txt; false; fi
   grep -Eq 'did you mean gpu|has no H100' err.txt || { cat err.txt; false; }
 done
+
+if [ -n "${SLURM_DBD:-}" ]; then
+  printf 'name: wrong\nsandbox: {provider: slurm, provider_options: {slurm: {account: nobody}}}\n' >wrong.yaml
+  if "$SEER" up wrong.yaml --yes -q >out.txt 2>err.txt; then cat out.txt; false; fi
+  grep -q 'Invalid account.*set provider_options.slurm.account' err.txt || { cat err.txt; false; }
+fi
 
 cat >interface.py <<'P'
 import os, time
@@ -118,6 +130,15 @@ ended() { # NAME, what the state is to say
 experiment short "1m, provider_options: {slurm: {partition: brief}}"
 "$SEER" up short.yaml --name short --yes -q >/dev/null
 experiment plain 20m
+# Nobody looks at a job before the controller has forgotten it: sacct tells how it ended.
+if [ -n "${SLURM_DBD:-}" ]; then
+  "$SEER" up plain.yaml --name past --yes -q >/dev/null
+  past=$(job)
+  login "scancel $past"
+  await '! login "squeue -h -t all -o %i" | grep -qx '"$past"
+  login "sacct -n -X -P -j $past -o JobID,State,Account" | grep -qx "$past|CANCELLED by [0-9]*|gpulab"
+  ended past 'stopped.*was.cancelled'
+fi
 "$SEER" up plain.yaml --name cancelled --yes -q >/dev/null
 login "scancel $(job)"
 ended cancelled stopped.*cancel

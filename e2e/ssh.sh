@@ -1,6 +1,8 @@
 # Machines on a host that is reached by SSH, as docs/providers/ssh.md has it, with a real sshd
 # behind a real bastion: the example has the results of a local run; calls survive a connection
-# that is cut, a restarted sshd and killed programs; at the end nothing is left.
+# that is cut, a restarted sshd, a sleeping computer and killed programs; a terminal and a notebook
+# work; at the end nothing is left. E2E_CUT is how many seconds sshd is away and this computer
+# sleeps (2).
 . "$TOP/e2e/ssh/lab.sh"
 trap '"$SEER" down --all -q >/dev/null 2>&1 || true; stop_sshd box bastion' EXIT
 start_sshd box bastion
@@ -14,6 +16,19 @@ printf 'name: away\nsandbox: {provider: ssh, provider_options: {ssh: {host: gone
 if "$SEER" up away.yaml --yes -q >out.txt 2>err.txt; then cat out.txt && exit 1; fi
 grep -q 'reach the host gone.invalid by SSH' err.txt
 "$SEER" plan away.yaml --set 'sandbox.provider_options.ssh.host=box' | grep -q 'run on box, by ssh'
+
+echo "== a notebook, with a folder directly below /; its packages are installed meanwhile"
+mkdir set && echo one >set/a.txt
+cat >notebook.yaml <<'Y'
+name: notebook
+sandbox: {provider: ssh, timeout: 30m, execution_mode: notebook, local_dirs: [[set, /data]]}
+Y
+"$SEER" up notebook.yaml --name notebook --yes -q >notebook.log 2>&1 &
+notebook=$!
+cp notebook.yaml file.yaml
+sed -i 's|local_dirs.*\]|local_files: [[set/a.txt, /a.txt]]|' file.yaml
+if "$SEER" up file.yaml --yes -q >out.txt 2>err.txt; then cat out.txt && exit 1; fi
+grep -q 'put it into a folder, such as /data/a.txt' err.txt || { cat err.txt && exit 1; }
 
 echo "== the example, by way of the bastion: byte for byte what a local run gives"
 cp -r "$TOP/examples/induction-heads" demo
@@ -49,6 +64,7 @@ test "$("$SEER" call lab tools.echo text=hi)" = '"hi"'
 test "$(PYTHONPATH=lib python3 -c 'import tools; print(tools.echo("from a library"))')" = "from a library"
 "$SEER" exec lab -- sh -c 'echo kept >note; id -un' | grep -qx seer
 echo 'echo "a shell reads $((40 + 2))"; exit' | "$SEER" exec -i lab -- bash | grep -qx 'a shell reads 42'
+python3 "$TOP/e2e/ssh/session.py" shell lab
 "$SEER" cp lab:/workspace/note . >/dev/null
 grep -qx kept note
 "$SEER" exec lab -- sh -c 'nohup python3 -m http.server -b 127.0.0.1 8123 >/dev/null 2>&1 &'
@@ -75,13 +91,21 @@ slow_call() {
   wait $call || { cat slow.err && return 1; }
   grep -qx '"done"' slow.txt
 }
-restart_sshd() { stop_sshd box && sleep 2 && start_sshd box; }
+pause=${E2E_CUT:-2}
+restart_sshd() { stop_sshd box && sleep "$pause" && start_sshd box; }
+asleep() { # all of this computer, but not of the host
+  local pids
+  pids="$call $(pgrep -f "ssh -F $HOME/.ssh/config|forward $HOME" | xargs)"
+  # shellcheck disable=SC2086
+  kill -STOP $pids && sleep "$pause" && kill -CONT $pids
+}
 cut() { pgrep -f "ssh -F $HOME/.ssh/config" | xargs -r kill -9 2>/dev/null || true; } # some end by themselves
 kill_forwarder() { kill -9 "$(pgrep -f "seer-runtime.* forward $HOME")"; }
 
 echo "== the connection is cut; sshd is restarted; what carries the ports is killed"
 slow_call 4 cut
-slow_call 6 restart_sshd
+slow_call $((4 + pause)) restart_sshd
+slow_call $((2 + pause)) asleep
 slow_call 4 kill_forwarder
 kill_forwarder
 test "$("$SEER" call lab tools.echo text=again)" = '"again"'
@@ -96,11 +120,19 @@ wait $! 2>/dev/null || true
 test "$("$SEER" calls wait lab "$id" 2>/dev/null)" = '"done"'
 
 echo "== the host is away for a while"
+"$SEER" up lab.yaml --name leaves --yes -q --set 'sandbox.ports=[]' >/dev/null
 stop_sshd box
 cut
+began=$SECONDS code=0
+"$SEER" down leaves -q 2>err.txt || code=$?
+[ $code = 6 ] && [ $((SECONDS - began)) -lt 20 ] && grep -q 'box.*could not be ended.*ends by itself at' err.txt || { cat err.txt && exit 1; }
+began=$SECONDS
+"$SEER" ls | grep -q leaves
+[ $((SECONDS - began)) -lt 3 ]
 "$SEER" ls --refresh | grep -q 'lab *unreachable'
 start_sshd box
 "$SEER" ls --refresh | grep -q 'lab *running'
+"$SEER" gc --provider ssh --json | grep -q '"leaves"'
 
 echo "== a start that is killed leaves nothing"
 for pause in 0.2 0.4 0.7; do
@@ -110,7 +142,7 @@ for pause in 0.2 0.4 0.7; do
   wait $! 2>/dev/null || true
 done
 "$SEER" gc --provider ssh >/dev/null
-test "$("$SEER" ls --json | grep -c '"running"')" = 1
+test "$("$SEER" ls --json | grep -Ec '"name": ?"dies')" = 0
 
 echo "== without isolation only when it is asked for"
 cat >none.yaml <<'Y'
@@ -120,6 +152,12 @@ Y
 "$SEER" up none.yaml --name none --yes -q >/dev/null
 "$SEER" exec none -- sh -c 'echo "$HOME"' | grep -q "^$LAB/home"
 "$SEER" down none -q >/dev/null
+
+echo "== the notebook"
+wait $notebook || { cat notebook.log && exit 1; }
+"$SEER" exec notebook -- cat /data/a.txt | grep -qx one
+python3 "$TOP/e2e/ssh/session.py" notebook notebook
+"$SEER" down notebook -q >/dev/null
 
 echo "== nothing is left"
 "$SEER" down lab -q >/dev/null

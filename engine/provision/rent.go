@@ -118,7 +118,10 @@ func (s *start) choice(c plan.Choice, r machine.Record) (machine.Choice, error) 
 	}
 	spec.Mounts = nil
 	if c.Own && s.build == nil {
-		spec.Folders = s.folders(c)
+		var err error
+		if spec.Folders, err = s.folders(c); err != nil {
+			return machine.Choice{}, err
+		}
 	}
 	if c.HostMounts {
 		spec.Mounts = s.mounts(c)
@@ -190,23 +193,38 @@ func (s *start) network(c plan.Choice) session.Network {
 // system are folders that nothing is put into from outside, or that machines have anyway.
 var system = []string{"bin", "dev", "etc", "home", "lib", "lib64", "proc", "run", "sbin", "seer", "sys", "tmp", "usr", "var", "workspace"}
 
-// folders are where models, files and folders go on a machine whose root cannot be changed.
-func (s *start) folders(c plan.Choice) []string {
-	var out []string
-	add := func(target string) {
-		dir := path.Dir(path.Clean(target))
+// folders are where models, files and folders go on a machine whose root cannot be changed. A
+// folder directly below / is one of them; a file there cannot be made.
+func (s *start) folders(c plan.Choice) ([]string, error) {
+	var all []string
+	add := func(target string, folder bool) bool {
+		target = path.Clean(target)
+		dir := path.Dir(target)
+		if dir == "/" && folder {
+			dir = target
+		}
 		top, _, _ := strings.Cut(strings.TrimPrefix(dir, "/"), "/")
-		if top != "" && !slices.Contains(system, top) && !slices.Contains(out, dir) {
+		if top != "" && !slices.Contains(system, top) {
+			all = append(all, dir)
+		}
+		return top != ""
+	}
+	for _, m := range s.Models {
+		add(m.Path, true)
+	}
+	for _, up := range s.Plan.UploadsOf(c) {
+		if !add(up.Remote, up.Folder) {
+			return nil, sdk.Errorf(sdk.Unsupported, "upload %s: nothing can be put directly below / on a machine of the provider %s; put it into a folder, such as /data%s", up.Local, c.Provider, path.Clean(up.Remote))
+		}
+	}
+	slices.Sort(all)
+	var out []string // without those below others, which are made there
+	for _, dir := range all {
+		if !slices.ContainsFunc(out, func(above string) bool { return dir == above || strings.HasPrefix(dir, above+"/") }) {
 			out = append(out, dir)
 		}
 	}
-	for _, m := range s.Models {
-		add(m.Path)
-	}
-	for _, up := range s.Plan.UploadsOf(c) {
-		add(up.Remote)
-	}
-	return out
+	return out, nil
 }
 
 // image is what a machine of this computer starts from: what has been made for it.

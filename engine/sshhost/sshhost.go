@@ -34,6 +34,11 @@ const maxInput = 8 << 20
 func ProviderMain(method string, in io.Reader, out, log io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	if method == createMethod {
+		if err := leaveSession(ownSession().atLogout(ctx), os.Getenv, os.Args[1:]); err != nil {
+			_, _ = fmt.Fprintln(log, "provider: the machine ends with the session:", err)
+		}
+	}
 	envelope := answer(ctx, method, in, log)
 	if err := json.NewEncoder(out).Encode(envelope); err != nil {
 		_, _ = fmt.Fprintln(log, "provider:", err)
@@ -77,13 +82,20 @@ func failure(err error) sdk.Envelope {
 	return sdk.Envelope{Error: e}
 }
 
+// createMethod makes machines.
+const createMethod = "create"
+
 // methods are those of the contract, over their JSON.
 var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, error){
 	"describe": method(func(ctx context.Context, h *host, _ struct{}) (any, error) { return h.Describe(ctx) }),
 	"offers":   method(func(ctx context.Context, h *host, in sdk.OfferQuery) (any, error) { return h.Offers(ctx, in) }),
-	"create": method(func(ctx context.Context, h *host, in createInput) (any, error) {
+	createMethod: method(func(ctx context.Context, h *host, in createInput) (any, error) {
 		h.ahead = aheadOf(in.NowUnix, time.Now())
-		return h.Create(ctx, in.Spec, in.Cursor)
+		step, err := h.Create(ctx, in.Spec, in.Cursor)
+		if warning := ownSession().atLogout(ctx).warning(); err == nil && step.Handle != "" && warning != "" {
+			step.Log = append(step.Log, warning)
+		}
+		return step, err
 	}),
 	"observe": method(func(ctx context.Context, h *host, in sdk.ObserveInput) (any, error) {
 		return h.Observe(ctx, in.Handles)
@@ -193,10 +205,12 @@ type Facts struct {
 	Moved       string `json:"moved,omitempty"` // why StateDir is not below the home folder
 	Python      string `json:"python,omitempty"`
 	PythonError string `json:"python_error,omitempty"`
+	Logout      string `json:"logout,omitempty"` // why machines end with the session; empty = they do not
 }
 
 func (h *host) facts(ctx context.Context) Facts {
-	f := Facts{System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), StateDir: h.where.state, Moved: h.where.moved}
+	f := Facts{System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), StateDir: h.where.state, Moved: h.where.moved,
+		Logout: ownSession().atLogout(ctx).warning()}
 	found, err := anyPython(ctx, os.Getenv)
 	if err != nil {
 		f.PythonError = err.Error()

@@ -266,6 +266,34 @@ func TestMachineIsMended(t *testing.T) {
 	}
 }
 
+// Another program takes the port of a gate that was killed. The route to the machine, which names
+// that port, leads to the machine and never to the other program.
+func TestPortIsTakenWhileTheGateIsDead(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	port := targets(b.start("seer-one"))[1]
+	for _, pid := range sshtest.Processes("seer-runtime-") {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if strings.HasPrefix(string(line), b.Home) && bytes.Contains(line, []byte("\x00gate\x00")) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	var other net.Listener
+	testkit.EventuallyNil(t, "the port", func() (err error) {
+		other, err = net.Listen("tcp", "127.0.0.1:"+strings.TrimPrefix(port, "tcp:"))
+		return err
+	})
+	defer other.Close()
+	testkit.Serve(other, testkit.Say("secret"))
+	for range 2 {
+		conn, err := b.dial(port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		echo(t, conn, []byte("hello"))
+	}
+}
+
 // The server is killed with all connections, and started again: machines go on.
 func TestMachinesSurviveTheServer(t *testing.T) {
 	t.Parallel()

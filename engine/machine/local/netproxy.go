@@ -29,9 +29,12 @@ func (g *proxyNote) connected() bool { return g != nil && g.Tool != "" }
 
 // proxyPort is a port inside and the one of this computer that leads to it.
 type proxyPort struct {
-	Port    int  `json:"port"`
-	Outside int  `json:"outside"`
-	Any     bool `json:"any,omitempty"` // another one outside will do
+	Port    int `json:"port"`
+	Outside int `json:"outside"`
+	// Former are the ports that it had in place of Outside; somebody else took them while the
+	// network proxy was dead. Routes to the machine may still name them.
+	Former []int `json:"former,omitempty"`
+	Any    bool  `json:"any,omitempty"` // another one outside will do
 }
 
 // The networks that only this provider tells apart.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -193,11 +194,17 @@ func (p *provider) mendProxy(ctx context.Context, handle string, f folder) error
 		n.NetProxy.Process = found[0]
 		return f.write(n)
 	}
+	had := slices.Clone(n.NetProxy.Ports)
 	s, err := n.NetProxy.again(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	for i, before := range had {
+		if port := &n.NetProxy.Ports[i]; port.Outside != before.Outside {
+			port.Former = append(slices.DeleteFunc(port.Former, func(p int) bool { return p == port.Outside }), before.Outside)
+		}
+	}
 	if err := s.reachable(f); err != nil {
 		return err
 	}

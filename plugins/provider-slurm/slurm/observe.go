@@ -45,7 +45,7 @@ func parseJobs(lines [][]string) map[string]*job {
 		case l[0] == "place" && len(l) == 4:
 			at(l[1]).place, at(l[1]).partition = l[2], l[3]
 		case l[0] == "past" && len(l) == 3:
-			at(l[1]).state = l[2]
+			at(l[1]).state, _, _ = strings.Cut(l[2], " ") // sacct says CANCELLED by UID
 		case l[0] == "log" && len(l) >= 3:
 			at(l[1]).log = strings.Join(l[2:], "|")
 		case l[0] == "state" && len(l) >= 3:
@@ -218,8 +218,6 @@ func (j *job) ended(said sdk.Observation, knows bool) sdk.Observation {
 	case knows:
 		said.Endpoints = nil
 		return said
-	case strings.HasPrefix(j.state, "CANCELLED"): // by UID, of sacct
-		return end(sdk.Stopped, "", "was cancelled (%s)", strings.ToLower(j.state))
 	case j.state == "COMPLETED":
 		return end(sdk.Stopped, "", "has ended")
 	case j.state == "":

@@ -169,7 +169,7 @@ func TestObserve(t *testing.T) {
 		"memory":             {head + "OUT_OF_MEMORY|None|x|x|gpu1|seer-k1\n" + isThere, sdk.Failed, sdk.Unavailable, "raise sandbox.memory"},
 		"failed":             {head + "FAILED|None|x|x|gpu1|seer-k1\nlog|17|module load fails\n", sdk.Failed, sdk.Unavailable, "failed: module load fails"},
 		"killed":             {head + "FAILED|JobLaunchFailure|x|x|gpu1|seer-k1\n" + isThere + "log|17|a line\n", sdk.Failed, sdk.Unavailable, "was killed on gpu1"},
-		"gone, accounting":   {gone("CANCELLED by 2001") + isThere, sdk.Stopped, "", "cancelled by 2001"},
+		"gone, accounting":   {gone("CANCELLED by 2001") + isThere, sdk.Stopped, "", "was cancelled (scancel)"},
 		"gone, time":         {gone("TIMEOUT") + isThere, sdk.Stopped, "", "has reached its time limit"},
 		"gone":               {gone("") + isThere, sdk.Stopped, "", "no longer known to Slurm"},
 		"gone, and told":     {gone("") + hasEnded, sdk.Failed, "", "it ended with exit code 3: no"},
