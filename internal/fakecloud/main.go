@@ -6,7 +6,7 @@
 //	go run ./internal/fakecloud runpod -cut 3s
 //
 // As a simulator of seer plugin test, which names an address, it takes the credentials
-// that it is given and prints its URL.
+// that it is given and prints its URL. Only so there are hosts, for commands by SSH.
 package main
 
 import (
@@ -52,7 +52,7 @@ type cloud struct {
 
 func run(ctx context.Context, args []string, out io.Writer) (left int, err error) {
 	if len(args) == 0 {
-		return 0, fmt.Errorf("which cloud: modal or runpod?")
+		return 0, fmt.Errorf("which cloud: modal, runpod or hosts?")
 	}
 	flags := flag.NewFlagSet("fakecloud", flag.ContinueOnError)
 	cut := flags.Duration("cut", 100*time.Second, "how long a request through RunPod's proxy may last")
@@ -89,6 +89,8 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 
 func start(name, addr string, cut time.Duration, fast, install bool) (cloud, error) {
 	switch name {
+	case "hosts":
+		return newHosts(addr)
 	case "modal":
 		o := fakemodal.Options{Listen: addr, Install: install}
 		if addr != "" {

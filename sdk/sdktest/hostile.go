@@ -121,11 +121,30 @@ func (l *lab) observeIn(ctx context.Context, t *trial, s storm, handle string) {
 	var all []sdk.Observation
 	err := l.in(ctx, s, func(ctx context.Context) (err error) { all, err = l.open().Observe(ctx, []string{handle}); return err })
 	lives := len(all) == 1 && all[0].State.Live()
-	silent := lives && all[0].State == sdk.Unreachable && all[0].Message != "" // an honest answer, too
-	s.judge(t, "Observe", err, s.fine || silent || lives && !s.never, fmt.Sprintf("it gave %s, though no answer was sensible", shorten(jsonOf(all))))
+	s.judge(t, "Observe", err, s.fine || lives && !s.never || away(all), fmt.Sprintf("it gave %s, though no answer was sensible", shorten(jsonOf(all))))
 	if err == nil && s.must && !lives {
 		t.failf("Observe: it gave %s, and the machine lives", shorten(jsonOf(all)))
 	}
+}
+
+// look observes a machine. That nobody can be asked is an error, too.
+func (l *lab) look(ctx context.Context, handle string) error {
+	all, err := l.open().Observe(ctx, []string{handle})
+	if err == nil && away(all) {
+		return sdk.Errorf(sdk.Unavailable, "%s", all[0].Message)
+	}
+	return err
+}
+
+// away reports whether what was observed is that nobody can be asked, which is an answer where
+// nobody has answered.
+func away(all []sdk.Observation) bool {
+	for _, o := range all {
+		if o.State != sdk.Unreachable || o.Message == "" {
+			return false
+		}
+	}
+	return len(all) > 0
 }
 
 // createIn begins a creation in the fault and ends it after.
@@ -204,7 +223,7 @@ func (l *lab) cancelReturns(ctx context.Context, t *trial) {
 	for name, f := range map[string]func(context.Context) error{
 		"Offers":    func(ctx context.Context) error { _, err := l.open().Offers(ctx, l.kit.Query); return err },
 		"Create":    func(ctx context.Context) error { _, err := l.open().Create(ctx, spec, nil); return err },
-		"Observe":   func(ctx context.Context) error { _, err := l.open().Observe(ctx, []string{victim}); return err },
+		"Observe":   func(ctx context.Context) error { return l.look(ctx, victim) },
 		"List":      func(ctx context.Context) error { _, err := l.open().List(ctx, owner); return err },
 		"Terminate": func(ctx context.Context) error { return l.open().Terminate(ctx, victim) },
 	} {

@@ -75,17 +75,21 @@ func (l *lab) leads(ctx context.Context, t *trial, handle string, port int) {
 	}
 }
 
+var portTarget = regexp.MustCompile(`^tcp:[1-9][0-9]{0,4}$`)
+
 var routeTarget = regexp.MustCompile(`^(unix:/[^\x00-\x1f\x7f]{1,200}|tcp:[1-9][0-9]{0,4})$`)
 
-var podTarget = regexp.MustCompile(`^tcp:[1-9][0-9]{0,4}$`)
+var podNames = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 func badRoute(r sdk.Route) string {
 	switch {
 	case (r.SSH == nil) == (r.Kube == nil):
-		return "says nothing, or two ways; set SSH or Kube"
-	case r.Kube != nil && (r.Kube.Context == "" || r.Kube.Namespace == "" || r.Kube.Pod == "" || r.Kube.Container == ""):
-		return "does not name context, namespace, pod and container"
-	case r.Kube != nil && !podTarget.MatchString(r.Kube.Target):
+		return "has to be one of SSH and Kube; set one of them"
+	case r.Kube != nil && r.Kube.Context == "":
+		return "names no context; the current one may change"
+	case r.Kube != nil && (!podNames.MatchString(r.Kube.Namespace) || !podNames.MatchString(r.Kube.Pod) || !podNames.MatchString(r.Kube.Container)):
+		return fmt.Sprintf("leads to %q, %q, %q, which are not names of a namespace, a pod and a container", r.Kube.Namespace, r.Kube.Pod, r.Kube.Container)
+	case r.Kube != nil && !portTarget.MatchString(r.Kube.Target):
 		return fmt.Sprintf("has the target %q, which is not tcp:PORT", r.Kube.Target)
 	case r.Kube != nil:
 		return ""

@@ -23,7 +23,7 @@ func (r *run) live(ctx context.Context) error {
 	}
 	r.secrets = r.real(env)
 	r.said = newListener(r.o.Log, r.secrets)
-	r.world = nil
+	r.world, r.simulates = nil, false
 	if r.o.Record != "" {
 		recorder, err := sdktest.Record(r.o.Record, direct(), values(r.secrets), r.headers()...)
 		if err != nil {

@@ -81,6 +81,8 @@ type run struct {
 	secrets map[string]string // name → value that was made up
 	env     map[string]string
 	world   *sdktest.World // nil = it needs none
+
+	simulates bool // the simulator is also hosts and clusters
 }
 
 func (r *run) all(ctx context.Context) error {
@@ -140,6 +142,10 @@ func (r *run) hostWith(env func(string) (string, string, bool), change func(*hos
 	if r.world != nil {
 		options.Transport = r.world
 	}
+	if r.simulates {
+		s := simulated{&pretended{}, r.world}
+		options.SSH, options.SSHHosts, options.Kube, options.KubeContexts = s, s, simulatedClusters{s}, usedContexts{s.pretended}
+	}
 	change(&options)
 	return host.New(options)
 }
@@ -198,7 +204,9 @@ func (r *run) backend(ctx context.Context) (*simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sim.url == "" || len(r.plugin.Manifest.Permissions.HTTP) == 0 {
+	p := r.plugin.Manifest.Permissions
+	r.simulates = sim.url != "" && len(p.SSH)+len(p.Kube) > 0
+	if sim.url == "" || len(p.HTTP) == 0 && !r.simulates {
 		return sim, nil // gRPC goes past the world: there, nothing would go wrong
 	}
 	there, err := sdktest.Remote(sim.url)

@@ -247,9 +247,9 @@ func TestClusterRefuses(t *testing.T) {
 		// Other namespaces, and all of them.
 		"GET /api/v1/namespaces/kube-system/pods":                 "does not allow read in the namespace kube-system",
 		"DELETE /api/v1/namespaces/other/pods/a":                  "does not allow write in the namespace other",
-		"GET /api/v1/pods":                                        "name a namespace",
-		"GET /api/v1/configmaps":                                  "name a namespace",
-		"GET /apis/acme.example/v1/things":                        "name a namespace",
+		"GET /api/v1/pods":                                        "does not allow read in all namespaces",
+		"GET /api/v1/configmaps":                                  "does not allow read in all namespaces",
+		"GET /apis/acme.example/v1/things/a":                      "name one in the path",
 		"GET /api/v1/watch/pods":                                  "may not open streams",
 		"POST /api/v1/namespaces":                                 "belongs to no namespace",
 		"DELETE /api/v1/namespaces/agents":                        "belongs to no namespace",
@@ -305,7 +305,17 @@ func TestContextRefused(t *testing.T) {
 		_, err := g.kubeRequest(name, "GET", pods)
 		testkit.WantCode(t, err, want, "")
 	}
-	_, err := g.kubeRequest("lab-2", "GET", "/api/v1/nodes")
+	every := kubeWorld(&cluster{do: func(context.Context, string, sdk.KubeRequest, []byte) (*http.Response, error) {
+		return said(200, "{}"), nil
+	}}, nil)
+	every.manifest.Permissions.Kube[0].Namespaces = []string{"?", "*"}
+	if _, err := every.guest(t).kubeRequest("lab", "GET", "/api/v1/pods"); err != nil {
+		t.Errorf("pods of all namespaces: %v", err)
+	}
+	every.manifest.Permissions.Kube[0].Namespaces = []string{"?", "a*", "*-*"}
+	_, err := every.guest(t).kubeRequest("lab", "GET", "/api/v1/pods")
+	testkit.WantCode(t, err, sdk.Unauthorized, "does not allow read in all namespaces")
+	_, err = g.kubeRequest("lab-2", "GET", "/api/v1/nodes")
 	testkit.WantCode(t, err, sdk.Unauthorized, "does not allow cluster of the context lab-2")
 	withheld := granted(kubeWorld(untouched(t), nil), func(line string) bool { return line != "kube context lab* namespace agents read" }).guest(t)
 	for _, name := range []string{"lab", ""} {
@@ -513,7 +523,10 @@ func FuzzKubePath(f *testing.F) {
 		if strings.ContainsAny(path, "%\\?#;") || slices.Contains(segments[1:], "") || slices.Contains(segments, "..") || path != strings.ToLower(path) {
 			t.Errorf("%s %q is let through", method, path)
 		}
-		if need.namespace != "" && !strings.Contains(path, "/namespaces/"+need.namespace+"/") {
+		if need.namespace == everyNamespace && (method != http.MethodGet || len(segments) > 6) {
+			t.Errorf("%s %q is in all namespaces", method, path)
+		}
+		if need.namespace != "" && need.namespace != everyNamespace && !strings.Contains(path, "/namespaces/"+need.namespace+"/") {
 			t.Errorf("%s %q is in %s", method, path, need.namespace)
 		}
 		if need.namespace == "" && method != http.MethodGet && !strings.Contains(path, "/selfsubject") {

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -182,19 +183,20 @@ func (c *clusterCall) answer() error {
 
 func (c *clusterCall) do() (*http.Response, error) {
 	r := *c.in.Request
-	var body io.Reader
-	if c.body != nil {
-		c.body.limit = maxKubeBody
-		body = c.body
-		if r.ContentType == "" {
-			r.ContentType = kubeBodies[0]
-		}
+	if c.body == nil {
+		return c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, nil)
 	}
-	resp, err := c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, body)
-	if err != nil && c.body.tooLong() {
-		err = sdk.Errorf(sdk.Invalid, "the body of %s has more than %d bytes, which is the limit", c, maxKubeBody)
+	if r.ContentType == "" {
+		r.ContentType = kubeBodies[0]
 	}
-	return resp, err
+	whole, err := io.ReadAll(io.LimitReader(c.body, maxKubeBody+1)) // a request that is cut off would be begun for nothing
+	if err != nil {
+		return nil, err
+	}
+	if len(whole) > maxKubeBody {
+		return nil, sdk.Errorf(sdk.Invalid, "the body of %s has more than %d bytes, which is the limit", c, maxKubeBody)
+	}
+	return c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, bytes.NewReader(whole))
 }
 
 func (c *clusterCall) exec() error {
@@ -325,7 +327,12 @@ func (p *policy) searchKube(m sdk.Manifest, contextName string, need kubeNeed) s
 		}
 		namespace := ""
 		if need.use != sdk.KubeCluster {
-			i := slices.IndexFunc(r.Namespaces, func(pattern string) bool { return p.isNamed(pattern, need.namespace) })
+			i := slices.IndexFunc(r.Namespaces, func(pattern string) bool {
+				if need.namespace == everyNamespace {
+					return pattern == everyNamespace
+				}
+				return p.isNamed(pattern, need.namespace)
+			})
 			if i < 0 {
 				continue
 			}

@@ -13,9 +13,16 @@ import (
 // [sdk.KubeCluster].
 type kubeNeed struct{ namespace, use string }
 
+// everyNamespace as the namespace of a need stands for a list over all of them, for which a
+// permission must name the pattern * itself.
+const everyNamespace = "*"
+
 func (n kubeNeed) String() string {
-	if n.namespace == "" {
+	switch n.namespace {
+	case "":
 		return n.use
+	case everyNamespace:
+		return n.use + " in all namespaces"
 	}
 	return n.use + " in the namespace " + n.namespace
 }
@@ -37,9 +44,8 @@ var (
 
 	kubeSubresources = []string{"log", "status", "scale", "eviction"}
 
-	// What belongs to no namespace, and holds no credential. All else is refused without a
-	// namespace: a path does not say whether a resource has them, and the list of one that has
-	// is that of all namespaces.
+	// What belongs to no namespace, and holds no credential. All else is read in all namespaces:
+	// a path does not say whether a resource has them.
 	kubeClusterResources = []string{
 		"/namespaces", "/nodes", "/persistentvolumes", "storage.k8s.io/storageclasses", "node.k8s.io/runtimeclasses",
 		"scheduling.k8s.io/priorityclasses", "networking.k8s.io/ingressclasses", "resource.k8s.io/deviceclasses",
@@ -83,7 +89,7 @@ func kubePathNeed(method, path string) (kubeNeed, error) {
 	}
 	switch {
 	case o.namespace == "":
-		return cluster, o.outside(method)
+		return o.outside(method)
 	case method == http.MethodGet:
 		return kubeNeed{o.namespace, sdk.KubeRead}, nil
 	default:
@@ -149,18 +155,19 @@ func (o kubeObject) refused(method string) error {
 	}
 }
 
-// outside is why a plugin may not do something outside of all namespaces; nil = it may, with
-// [sdk.KubeCluster].
-func (o kubeObject) outside(method string) error {
-	name := o.group + "/" + o.resource
+// outside is what something outside of single namespaces needs, or why no plugin may do it.
+func (o kubeObject) outside(method string) (kubeNeed, error) {
+	name, cluster := o.group+"/"+o.resource, kubeNeed{use: sdk.KubeCluster}
 	switch {
 	case method == http.MethodPost && o.name == "" && slices.Contains(kubeQuestions, name):
-		return nil
+		return cluster, nil
 	case method != http.MethodGet:
-		return sdk.Errorf(sdk.Unauthorized, "plugins may change nothing in a cluster that belongs to no namespace; name one in the path")
-	case !slices.Contains(kubeClusterResources, name):
-		return sdk.Errorf(sdk.Unauthorized, "plugins may not read %s of a whole cluster; name a namespace in the path", o.resource)
+		return cluster, sdk.Errorf(sdk.Unauthorized, "plugins may change nothing in a cluster that belongs to no namespace; name one in the path")
+	case slices.Contains(kubeClusterResources, name):
+		return cluster, nil
+	case o.name != "":
+		return cluster, sdk.Errorf(sdk.Unauthorized, "plugins may not read %s outside of namespaces; name one in the path", o.resource)
 	default:
-		return nil
+		return kubeNeed{everyNamespace, sdk.KubeRead}, nil
 	}
 }
