@@ -86,7 +86,7 @@ func parseHandle(text string) (h handle, ok bool) {
 		return h, false
 	}
 	h.pod, h.context, ok = strings.Cut(text, "@")
-	return h, ok && dnsName.MatchString(h.namespace) && dnsName.MatchString(h.pod) && strings.HasPrefix(h.pod, podPrefix)
+	return h, ok && h.context != "" && dnsName.MatchString(h.namespace) && dnsName.MatchString(h.pod) && strings.HasPrefix(h.pod, podPrefix)
 }
 
 // podPrefix begins the names of all pods of Seer. Keys begin with it as well.

@@ -48,7 +48,7 @@ var ownFolders = []string{"/datasets", "/home/seer", "/models", "/seer", "/works
 var (
 	keyForm     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$`)
 	pythonForm  = regexp.MustCompile(`^3\.[0-9]{1,2}(\.[0-9]{1,2})?$`)
-	volumeForm  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	volumeForm  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,53}[a-z0-9])?$`)
 	variableKey = regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)
 )
 
