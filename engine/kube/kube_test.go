@@ -228,7 +228,7 @@ func TestExecIsCut(t *testing.T) {
 	testkit.EventuallyNil(t, "the command", func() error { _, err := os.Stat(began); return err })
 	b.Stop()
 	testkit.WantCode(t, <-done, sdk.Unavailable, "was cut while the command ran")
-	_, err = b.exec(t.Context(), nil, "true")
+	_, err = b.exec(t.Context(), nil, "true") // a process of its own, so nothing is cut
 	testkit.WantCode(t, err, sdk.Unavailable, "refuses connections")
 	b.Start()
 	if _, err := b.exec(t.Context(), nil, "true"); err != nil {

@@ -56,7 +56,7 @@ type Dialer func(ctx context.Context, target string) (net.Conn, error)
 
 // Serve answers the connections of one stream until that ends.
 func Serve(ctx context.Context, stream io.ReadWriteCloser, dial Dialer) error {
-	session, err := yamux.Server(stream, config())
+	session, err := yamux.Server(&joined{ReadWriteCloser: stream}, config())
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ type Session struct{ mux *yamux.Session }
 
 // Begin begins a session, which closes the stream when it ends.
 func Begin(stream io.ReadWriteCloser) (*Session, error) {
-	mux, err := yamux.Client(stream, config())
+	mux, err := yamux.Client(&joined{ReadWriteCloser: stream}, config())
 	if err != nil {
 		return nil, err
 	}

@@ -138,3 +138,54 @@ func TestGivingUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// writes keeps what is written, each on its own.
+type writes struct {
+	net.Conn
+	mu  sync.Mutex
+	all [][]byte
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	w.all = append(w.all, bytes.Clone(p))
+	w.mu.Unlock()
+	return w.Conn.Write(p)
+}
+
+// What is sent is one write with its header, in both directions: each is a message of its own
+// where a stream is one of messages.
+func TestFramesAreOneWrite(t *testing.T) {
+	t.Parallel()
+	one, other := net.Pipe()
+	near, far := &writes{Conn: one}, &writes{Conn: other}
+	l := testkit.Serve(testkit.Loopback(t), testkit.Echo)
+	go func() { _ = pipe.Serve(t.Context(), far, to(l)) }()
+	s, err := pipe.Begin(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := s.Open(t.Context(), "tcp:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "what is sent and comes back"
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len(text))); err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range map[string]*writes{"near": near, "far": far} {
+		w.mu.Lock()
+		found := false
+		for _, p := range w.all {
+			found = found || len(p) == 12+len(text) && bytes.HasSuffix(p, []byte(text))
+		}
+		if !found {
+			t.Errorf("%s end: %q", name, w.all)
+		}
+		w.mu.Unlock()
+	}
+}

@@ -3,7 +3,9 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -64,6 +66,10 @@ func (c Config) Open(name string) (*Cluster, error) {
 	}
 	loader := clientcmd.NewNonInteractiveClientConfig(*files, name, &clientcmd.ConfigOverrides{}, rules)
 	config, err := loader.ClientConfig()
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return nil, sdk.Errorf(sdk.Unauthorized, "use the Kubernetes context %s: a file of its credential cannot be read: %s; make it, or correct the kubeconfig", name, oneLine(err))
+	}
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "use the Kubernetes context %s: %s; correct the kubeconfig", name, oneLine(err))
 	}

@@ -46,6 +46,8 @@ func (c *Cluster) explain(err error) error {
 		return c.errorf(sdk.Unavailable, "no address is known for %s; see the server of its cluster in the kubeconfig, and the network", name.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return c.errorf(sdk.Unavailable, "%s refuses connections; see whether the cluster runs, and the server in the kubeconfig", c.server())
+	case c.expiry() != "": // HTTP/2 hides what the API says of it
+		return c.errorf(sdk.Unauthorized, "%s; %s, may be why: renew it", oneLine(err), c.credential())
 	case errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout()):
 		return c.errorf(sdk.Unavailable, "%s does not answer in time; see whether the cluster runs and can be reached from this network", c.server())
 	}
@@ -70,8 +72,6 @@ func (c *Cluster) explainCredential(err error) error {
 		return c.errorf(sdk.Unauthorized, "%s failed: %s; run it by hand, such as with kubectl", c.credential(), strings.TrimPrefix(why, "exec: "))
 	case strings.Contains(text, "no Auth Provider found"):
 		return c.errorf(sdk.Unauthorized, "the kubeconfig has an auth-provider, which Kubernetes no longer supports; replace it by an exec plugin")
-	case c.config.BearerTokenFile != "" && strings.Contains(text, c.config.BearerTokenFile):
-		return c.errorf(sdk.Unauthorized, "%s cannot be read: %s", c.credential(), oneLine(err))
 	}
 	return nil
 }
