@@ -77,10 +77,9 @@ def reaches(host: str, port: int) -> bool:
 P
 
 echo "== what there is, and what there is not"
-"$SEER" doctor --provider kubernetes >doctor.txt || { cat doctor.txt; false; }
 "$SEER" offers --provider kubernetes --gpu '*' >offers.txt
 grep -q A100 offers.txt
-experiment away 'timeout: 5m' 'context: agents@lba'
+experiment away 'timeout: 5m' 'context: agents@lba, namespace: agents'
 refused away 'agents@lab'
 experiment wrong 'timeout: 5m, gpu: H100'
 refused wrong 'H100'
@@ -108,7 +107,7 @@ grep -qx kept note
 "$SEER" exec lab -- sh -c 'nohup python3 -m http.server -b 127.0.0.1 8123 >/dev/null 2>&1 &'
 port=$(python3 -c 'import json; print(next(e["url"] for e in json.load(open("up.json"))["endpoints"] if e["port"] == 8123))')
 await 'test "$(curl -s "$port/note")" = kept'
-PYTHONPATH=$TOP/e2e/cloud-sessions python3 -c 'import sys; from tools import SEER, terminal; sys.exit(terminal([SEER, "shell", "lab"], "echo in the $((10 * 4 + 2))\\nexit 7\\n", "in the 42") != 7)'
+PYTHONPATH=$TOP/e2e/cloud-sessions python3 -c 'import sys; from tools import SEER, terminal; sys.exit(terminal([SEER, "shell", "lab"], "echo in the $((10 * 4 + 2))\nexit 7\n", "in the 42") != 7)'
 test "$(as_admin auth can-i --list -n agents --as "system:serviceaccount:agents:seer" | grep -c secrets)" = 0
 test "$("$SEER" exec lab -- sh -c 'ls /var/run/secrets/kubernetes.io 2>/dev/null | wc -l')" = 0 # no token in the pod
 
