@@ -17,10 +17,10 @@ stop_cluster() {
   kill -9 "$cluster" 2>/dev/null || true
   wait "$cluster" 2>/dev/null || true
   # Its processes end with it, but control groups stay; the kernel takes a moment for each.
-  local n
+  local n group=seer-kubernetes-$cluster
   for n in $(seq 100); do
-    find /sys/fs/cgroup/seer-kubernetes /sys/fs/cgroup/*/seer-kubernetes -depth -type d -exec rmdir {} + 2>/dev/null || true
-    ls -d /sys/fs/cgroup/seer-kubernetes /sys/fs/cgroup/*/seer-kubernetes >/dev/null 2>&1 || break
+    find /sys/fs/cgroup/$group /sys/fs/cgroup/*/$group -depth -type d -exec rmdir {} + 2>/dev/null || true
+    ls -d /sys/fs/cgroup/$group /sys/fs/cgroup/*/$group >/dev/null 2>&1 || break
     sleep 0.1
   done
 }
