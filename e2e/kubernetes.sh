@@ -252,7 +252,7 @@ test "$("$SEER" call closed tools.reaches host=10.96.201.1 port=443)" = false
 test "$("$SEER" call open tools.reaches host=10.96.201.1 port=443)" = true
 experiment listed 'timeout: 10m, network: [example.org]'
 if "$SEER" up listed.yaml --name listed --yes -q >out.txt 2>err.txt; then false; fi
-grep -q 'list of hosts' err.txt
+grep -Eq 'list of hosts|keep the sandbox off' err.txt
 "$SEER" down --all -q
 await '! pods | grep -q .'
 
