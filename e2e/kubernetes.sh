@@ -220,7 +220,7 @@ refused missing 'localhost:5000/none:1.*(not found|pulled)'
 experiment small 'timeout: 10m, cpu: 0.5, memory: 0.5, execution_mode: cli' # of the class that the kernel spares: the kubelet gives it all that it may use
 "$SEER" up small.yaml --name small --yes -q >/dev/null
 # Of all programs in the pod, the kernel is to choose the first.
-"$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; exec python3 -c "x = bytearray(1 << 30)"' >/dev/null 2>&1 || true
+timeout 20 "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; exec python3 -c "x = bytearray(1 << 30)"' >/dev/null 2>&1 || true
 ended small 'failed.*OOMKilled'
 experiment short 'timeout: 1m'
 "$SEER" up short.yaml --name short --yes -q >/dev/null
