@@ -263,7 +263,7 @@ for i in $(seq "$storm"); do
   starting+=($!)
 done
 for i in $(seq "$storm"); do wait "${starting[$((i - 1))]}" || { cat "storm-$i.txt"; false; }; done
-for i in $(seq "$storm"); do test "$("$SEER" call "storm-$i" tools.echo "text=$i")" = "\"$i\""; done
+for i in $(seq "$storm"); do test "$("$SEER" call "storm-$i" tools.echo "text=n$i")" = "\"n$i\""; done
 test "$(pods | wc -l)" = "$storm"
 
 echo "== nothing is left"
