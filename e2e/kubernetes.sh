@@ -222,11 +222,12 @@ experiment small 'timeout: 10m, cpu: 0.5, memory: 0.5, execution_mode: cli' # of
 # Of all programs in the pod, the kernel is to choose the first.
 timeout 20 "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; exec python3 -c "x = bytearray(1 << 30)"' >/dev/null 2>&1 || true
 ended small 'failed.*OOMKilled'
-experiment short 'timeout: 1m'
-"$SEER" up short.yaml --name short --yes -q >/dev/null
 experiment plain 'timeout: 20m'
 "$SEER" up plain.yaml --name deleted --yes -q >/dev/null
-as_admin delete pod -n agents "$(pods | head -n 1 | cut -d/ -f2)" --wait=false >/dev/null
+as_admin delete pods -n agents --all --wait=false >/dev/null
+ended deleted 'stopped.*deleted'
+experiment short 'timeout: 1m'
+"$SEER" up short.yaml --name short --yes -q >/dev/null
 ended short 'stopped.*time'
 
 echo "== a node that is drained, and one that is lost"
