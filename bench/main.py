@@ -12,6 +12,7 @@ import clouds
 import commands
 import hub
 import kept
+import machines
 import models
 import plugins
 import pythonapi
@@ -23,16 +24,16 @@ import values
 from lab import Lab
 from measure import Row
 
-GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "hub", "kept", "python", "agents"]
+GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds", "models", "hub", "kept", "python", "agents", "machines"]
 STAGED = {"ready": ready.measure, "clouds": clouds.measure}  # these also tell where the time goes
-NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure, "hub": hub.measure, "agents": agents.measure}
+NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure, "hub": hub.measure, "agents": agents.measure, "machines": machines.measure}
 TITLES = {
     "start": "Commands that start nothing", "ready": "From nothing to the first result", "calls": "A call of 1 KiB",
     "values": "Values, streams and many clients",
     "plugins": "Plugins", "commands": "Commands and files", "sessions": "Sessions and snapshots", "clouds": "Clouds, on their fakes",
     "models": "Downloads of models", "hub": "Downloads from the Hub, against its other clients",
     "kept": "Models that are on this computer", "python": "The Python package",
-    "agents": "Agents",
+    "agents": "Agents", "machines": "Machines of your own",
 }
 
 

@@ -1,0 +1,278 @@
+# Only by name: it builds Kubernetes, which takes ten minutes once
+# Machines as pods of a Kubernetes cluster, as docs/providers/kubernetes.md has it, with a real
+# kubelet and containerd and only the rights of kubernetes-rbac.yaml: the example has the results
+# of a local run; GPUs, quotas and network policies; pods that are evicted, preempted or lost with
+# their node; an API server and a network that are away; killed programs; at the end nothing is left.
+# E2E_CUT is how many seconds the network is away (20), E2E_STORM how many sandboxes there are at once (20).
+export SEER_PYTHON
+SEER_PYTHON=$("$TOP/scripts/python")
+if [ -z "${OWN_NETWORK:-}" ]; then
+  "$TOP/e2e/kubernetes/build" >/dev/null # from here on there is no network but the cluster's
+  cp -r "$TOP/examples/induction-heads" demo
+  "$SEER" run --yes demo/seer.yaml -q >local.txt
+  cp demo/runs/latest/outputs/report.md local.md
+  OWN_NETWORK=1 exec unshare --net bash -eEuo pipefail -c "$BASH_EXECUTION_STRING" "$0"
+fi
+. "$TOP/e2e/kubernetes/lab.sh"
+trap '"$SEER" down --all -q >/dev/null 2>&1 || true; stop_cluster' EXIT
+start_cluster
+
+# Seer has a service account with the rights that the documentation ships, in one namespace.
+admin=$LAB/kubeconfig
+as_admin() { kubectl --kubeconfig "$admin" "$@"; }
+as_admin create namespace agents >/dev/null
+as_admin apply -n agents -f "$TOP/docs/providers/kubernetes-rbac.yaml" >/dev/null
+cp "$admin" "$PWD/kubeconfig"
+export KUBECONFIG=$PWD/kubeconfig
+kubectl config set-credentials seer --token="$(as_admin create token -n agents seer --duration=12h)" >/dev/null
+kubectl config set-context agents@lab --cluster=lab --user=seer --namespace=agents >/dev/null
+kubectl config use-context agents@lab >/dev/null
+kubectl config delete-context lab >/dev/null
+kubectl config delete-user admin >/dev/null
+pods() { as_admin get pods -n agents -o name; }
+state() { "$SEER" ls --refresh --all --json 2>/dev/null | python3 -c '
+import json, sys
+rows = json.load(sys.stdin)
+print(*[(r["state"], r.get("message", "")) for r in rows if r.get("name") == sys.argv[1]][-1:])' "$1"; }
+ended() { # NAME, what the state is to say
+  await '[[ "$(state '"$1"')" =~ '"$2"' ]]'
+}
+experiment() { # NAME, keys of sandbox, keys of its options
+  cat >"$1.yaml" <<Y
+name: $1
+sandbox: {provider: kubernetes, $2, provider_options: {kubernetes: {image: "localhost/python:1"${3:+, $3}}}}
+serve: [{file: interface.py, expose_as: library, name: tools}]
+Y
+}
+refused() { # NAME, what the error is to say
+  if "$SEER" up "$1.yaml" --name "$1" --yes -q >out.txt 2>err.txt; then cat out.txt; false; fi
+  grep -Eq "$2" err.txt || { cat err.txt; false; }
+  await '! pods | grep -q .'
+}
+cat >interface.py <<'P'
+import os, socket, subprocess, time
+
+@expose
+def echo(text: str) -> str:
+    return text
+
+@expose
+def slow(seconds: float) -> str:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.05)
+    return "done"
+
+@expose
+def gpus() -> str:
+    return subprocess.check_output(["nvidia-smi", "--query-gpu=index,name"], text=True) + os.environ["NVIDIA_VISIBLE_DEVICES"]
+
+@expose
+def reaches(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), 3).close()
+        return True
+    except OSError:
+        return False
+P
+
+echo "== what there is, and what there is not"
+"$SEER" offers --provider kubernetes --gpu '*' >offers.txt
+grep -q A100 offers.txt
+experiment away 'timeout: 5m' 'context: agents@lba, namespace: agents'
+refused away 'agents@lab'
+experiment wrong 'timeout: 5m, gpu: H100'
+refused wrong 'H100'
+experiment nowhere 'timeout: 5m' 'namespace: nowhere'
+refused nowhere 'nowhere'
+experiment lab 'timeout: 30m, ports: [8123], execution_mode: cli'
+"$SEER" plan lab.yaml >plan.txt
+grep -q 'agents' plan.txt
+
+echo "== the example: byte for byte what a local run gives"
+"$SEER" run --yes demo/seer.yaml -q --set sandbox.provider=kubernetes --set sandbox.provider_options.kubernetes.image=localhost/python:1 >kubernetes.txt
+cmp demo/runs/latest/outputs/report.md local.md
+cmp kubernetes.txt local.txt
+
+echo "== a sandbox that stays: calls, commands, files, a shell, a port"
+"$SEER" up lab.yaml --name lab --yes --json -q >up.json
+"$SEER" serve lab interface.py --as library --name library --out lib -q >/dev/null
+test "$("$SEER" call lab tools.echo text=hi)" = '"hi"'
+test "$(PYTHONPATH=lib python3 -c 'import library; print(library.echo("from a library"))')" = "from a library"
+"$SEER" exec lab -- sh -c 'echo kept >note'
+"$SEER" exec lab -- sh -c 'head -c 3000000 /dev/zero' | wc -c | grep -q 3000000
+echo 'echo "a shell reads $((40 + 2))"; exit' | "$SEER" exec -i lab -- bash | grep -qx 'a shell reads 42'
+"$SEER" cp lab:/workspace/note . >/dev/null
+grep -qx kept note
+"$SEER" exec lab -- sh -c 'nohup python3 -m http.server -b 127.0.0.1 8123 >/dev/null 2>&1 &'
+port=$(python3 -c 'import json; print(next(e["url"] for e in json.load(open("up.json"))["endpoints"] if e["port"] == 8123))')
+await 'test "$(curl -s "$port/note")" = kept'
+PYTHONPATH=$TOP/e2e/cloud-sessions python3 -c 'import sys; from tools import SEER, terminal; sys.exit(terminal([SEER, "shell", "lab"], "echo in the $((10 * 4 + 2))\nexit 7\n", "in the 42") != 7)'
+[ "$(kubectl auth can-i get secrets || true)" = no ]
+test "$("$SEER" exec lab -- sh -c 'ls /var/run/secrets/kubernetes.io 2>/dev/null | wc -l')" = 0 # no token in the pod
+
+echo "== a notebook, and a snapshot of its files that starts another one"
+experiment notebook 'timeout: 30m, execution_mode: notebook'
+"$SEER" up notebook.yaml --name notes --yes -q >/dev/null
+cell() { # NAME, SOURCE
+  PYTHONPATH=$TOP/e2e/cloud-sessions python3 -c '
+import sys
+from tools import MCP
+mcp = MCP("--notebook", sys.argv[1], "--out", "notes")
+mcp.call("start_new_session", experiment_name="e2e")
+print(mcp.cell(sys.argv[2]).strip())
+mcp.close()' "$1" "$2"
+}
+test "$(cell notes 'open("made.txt", "w").write("by a cell"); print(6 * 7)')" = 42
+"$SEER" snapshot notes saved >/dev/null
+"$SEER" down notes -q
+"$SEER" up notebook.yaml --name again --snapshot saved --yes -q >/dev/null
+test "$("$SEER" exec again -- cat made.txt)" = "by a cell"
+"$SEER" down again -q
+
+slow_call() { # SECONDS, and a command in the middle of a call, whose answer comes nevertheless
+  "$SEER" call lab tools.slow "seconds=$1" >slow.txt 2>slow.err &
+  local call=$!
+  sleep 1
+  shift
+  "$@"
+  wait $call || { cat slow.err && return 1; }
+  grep -qx '"done"' slow.txt
+}
+restart_api() {
+  hold apiserver kube-apiserver
+  sleep 2
+  release apiserver
+  await 'as_admin get --raw /readyz >/dev/null 2>&1'
+}
+kill_programs() { pgrep -f "seer-kube|seer-runtime.* forward" | while read -r p; do ! grep -qz "$HOME" "/proc/$p/environ" || kill -9 "$p"; done; }
+cut=${E2E_CUT:-20}
+away() { cut_network && sleep "$cut" && mend_network; }
+
+echo "== the API server is killed; what carries the ports is killed; the network is away for $cut s"
+slow_call 4 kill_programs
+slow_call 8 restart_api
+slow_call $((cut + 5)) away
+test "$("$SEER" call lab tools.echo text=again)" = '"again"'
+test "$(PYTHONPATH=lib python3 -c 'import library; print(library.echo("on the same port"))')" = "on the same port"
+hold apiserver kube-apiserver
+"$SEER" ls --refresh | grep -q 'lab *unreachable'
+release apiserver
+await '"$SEER" ls --refresh | grep -q "lab *running"'
+
+echo "== a killed seer: its call goes on, and what it had started is found"
+id=$("$SEER" call lab tools.slow seconds=5 --detach 2>/dev/null)
+"$SEER" calls wait lab "$id" >/dev/null 2>&1 &
+sleep 1
+kill -9 $!
+wait $! 2>/dev/null || true
+test "$("$SEER" calls wait lab "$id" 2>/dev/null)" = '"done"'
+experiment dies 'timeout: 10m'
+for pause in 0.3 0.7 1.2 2 3; do
+  "$SEER" up dies.yaml --name "dies-$pause" --yes -q >/dev/null 2>&1 &
+  sleep "$pause"
+  kill -9 $! 2>/dev/null || "$SEER" down "dies-$pause" -q >/dev/null # it was quicker
+  wait $! 2>/dev/null || true
+done
+await '"$SEER" gc --provider kubernetes >/dev/null 2>&1; [ "$(pods | wc -l)" = 1 ]'
+"$SEER" down lab -q
+await '! pods | grep -q .'
+
+echo "== GPUs: two, which others do not get; a quota"
+experiment two 'timeout: 20m, gpu: A100, gpu_count: 2'
+"$SEER" up two.yaml --name two --yes -q >/dev/null
+"$SEER" call two tools.gpus | tee gpus.txt | grep -q '0, NVIDIA A100.*1, NVIDIA A100.*0,1'
+if "$SEER" up two.yaml --name more --yes -q >more.txt 2>&1; then false; fi
+grep -q 'no A100 free now' more.txt
+"$SEER" down two -q
+await '! pods | grep -q .'
+"$SEER" up two.yaml --name more --yes -q >/dev/null
+test "$("$SEER" call more tools.echo text=mine)" = '"mine"'
+
+echo "== preempted by a pod of higher priority"
+as_admin apply -f - >/dev/null <<'Y'
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent}, value: 1000}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: urgent}
+spec:
+  priorityClassName: urgent
+  terminationGracePeriodSeconds: 0
+  containers: [{name: urgent, image: "localhost/python:1", resources: {limits: {nvidia.com/gpu: 1}}}]
+Y
+ended more 'failed.*preempted'
+as_admin delete pod urgent --now >/dev/null
+as_admin create quota few -n agents --hard=requests.nvidia.com/gpu=1 >/dev/null
+await 'as_admin get quota few -n agents -o jsonpath={.status.hard} | grep -q nvidia'
+refused two 'quota few|no A100 free now'
+as_admin delete quota few -n agents >/dev/null
+
+echo "== an image that is not there, no memory, the time limit"
+# A registry that has nothing.
+inside python3 -c 'import http.server
+class Nothing(http.server.BaseHTTPRequestHandler):
+    def do_GET(self): self.send_error(404)
+    do_HEAD = do_GET
+http.server.HTTPServer(("127.0.0.1", 5000), Nothing).serve_forever()' >registry.txt 2>&1 &
+experiment missing 'timeout: 10m, image: {base: "localhost:5000/none:1"}'
+refused missing 'localhost:5000/none:1.*(not found|pulled)'
+experiment small 'timeout: 10m, cpu: 0.5, memory: 0.5, execution_mode: cli' # of the class that the kernel spares: the kubelet gives it all that it may use
+"$SEER" up small.yaml --name small --yes -q >/dev/null
+# Of all programs in the pod, the kernel is to choose the first.
+timeout 20 "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; exec python3 -c "x = bytearray(1 << 30)"' >/dev/null 2>&1 || true
+ended small 'failed.*OOMKilled'
+experiment plain 'timeout: 20m'
+"$SEER" up plain.yaml --name deleted --yes -q >/dev/null
+as_admin delete pods -n agents --all --wait=false >/dev/null
+ended deleted 'stopped.*deleted'
+experiment short 'timeout: 1m'
+"$SEER" up short.yaml --name short --yes -q >/dev/null
+ended short 'stopped.*time'
+
+echo "== a node that is drained, and one that is lost"
+"$SEER" up plain.yaml --name drained --yes -q >/dev/null
+as_admin drain node1 --force --delete-emptydir-data >/dev/null 2>&1
+ended drained 'failed.*(drained|evicted)'
+as_admin uncordon node1 >/dev/null
+"$SEER" up plain.yaml --name lost --yes -q >/dev/null
+hold kubelet kubelet
+ended lost 'unreachable.*node'
+release kubelet
+ended lost '(failed|stopped).*(node|deleted)'
+await '! pods | grep -q .'
+await 'as_admin get node node1 | grep -qw Ready'
+
+echo "== no network: refused where the cluster does not keep policies, proven where it does"
+experiment closed 'timeout: 10m, network: none'
+refused closed 'does not keep the NetworkPolicy|enforce'
+release policies
+"$SEER" up closed.yaml --name closed --yes -q >/dev/null
+"$SEER" up plain.yaml --name open --yes -q >/dev/null
+test "$("$SEER" call closed tools.reaches host=10.96.201.1 port=443)" = false
+test "$("$SEER" call open tools.reaches host=10.96.201.1 port=443)" = true
+experiment listed 'timeout: 10m, network: [example.org]'
+if "$SEER" up listed.yaml --name listed --yes -q >out.txt 2>err.txt; then false; fi
+grep -Eq 'list of hosts|keep the sandbox off' err.txt
+"$SEER" down --all -q
+await '! pods | grep -q .'
+
+echo "== many at once"
+storm=${E2E_STORM:-20} starting=()
+for i in $(seq "$storm"); do
+  "$SEER" up plain.yaml --name "storm-$i" --yes -q >"storm-$i.txt" 2>&1 &
+  starting+=($!)
+done
+for i in $(seq "$storm"); do wait "${starting[$((i - 1))]}" || { cat "storm-$i.txt"; false; }; done
+for i in $(seq "$storm"); do test "$("$SEER" call "storm-$i" tools.echo "text=n$i")" = "\"n$i\""; done
+test "$(pods | wc -l)" = "$storm"
+
+echo "== nothing is left"
+"$SEER" down --all -q
+"$SEER" gc --provider kubernetes >/dev/null
+await '[ -z "$(as_admin get pods,networkpolicies,persistentvolumeclaims -n agents -o name)" ]'
+await '[ -z "$(on_node ctr -n k8s.io containers ls -q)" ]'
+await '! inside grep -q seer- /proc/self/mountinfo'
+await '[ -z "$(inside find /sys/fs/cgroup -path "*seer-kubernetes-$cluster*/pod*" -type d)" ]'
+await '[ -z "$(inside ls /run/netns 2>/dev/null)" ]'
+await '! pgrep -f "seer-kube.*|forward $HOME" | while read -r p; do grep -qz "$HOME" "/proc/$p/environ" && echo "$p"; done | grep -q .'
