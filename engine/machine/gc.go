@@ -363,12 +363,15 @@ func (g *collector) failed(r Record, err error) {
 	}
 }
 
-// hostOf names the host on which the machine of a record is, with its provider; empty = it is
-// reached without a host.
+// hostOf names the host of a record's machine, or the context of its cluster, with the provider;
+// empty = it is reached without.
 func hostOf(r Record) string {
 	for _, routed := range r.Routes {
-		if way := routed.Route.SSH; way != nil {
-			return r.Provider + " " + way.Host
+		switch way := routed.Route; {
+		case way.SSH != nil:
+			return r.Provider + " " + way.SSH.Host
+		case way.Kube != nil:
+			return r.Provider + " " + way.Kube.Context
 		}
 	}
 	return ""

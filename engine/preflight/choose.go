@@ -237,7 +237,11 @@ func summary(want string, offers []sdk.Offer, reasons []refusal) refusal {
 		return !slices.ContainsFunc(reasons, func(r refusal) bool { return r.why != w })
 	}
 	if only(whyStock) {
-		return refusal{why: whyStock, text: "has no " + what + " free now", hint: "try again later, or name another GPU or provider"}
+		r := refusal{why: whyStock, text: "has no " + what + " free now", hint: "try again later, or name another GPU or provider"}
+		if i := slices.IndexFunc(offers, func(o sdk.Offer) bool { return o.Queue != "" }); i >= 0 {
+			r.text += ": " + offers[i].Queue
+		}
+		return r
 	}
 	for i, r := range reasons {
 		if r.why == whyStock {

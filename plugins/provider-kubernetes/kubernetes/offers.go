@@ -69,7 +69,10 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	queue := c.queue(ctx, o)
 	var offers []sdk.Offer
 	for _, ch := range choices {
-		offer := sdk.Offer{ID: offerCPU, Region: c.context, MemoryGB: ch.memoryGB, Stock: ch.stock(o), Queue: queue}
+		offer := sdk.Offer{ID: offerCPU, Region: c.context, MemoryGB: ch.memoryGB, Stock: ch.stock(), Queue: queue}
+		if queue == "" && ch.counted && ch.free == 0 {
+			offer.Queue = "no node has it free now: the pod waits"
+		}
 		if q.GPU != "" {
 			offer.ID, offer.GPU, offer.GPUCount, offer.GPUMemoryGB = ch.id(), cmp.Or(ch.name, gpu.Canonical(q.GPU)), max(1, q.GPUCount), ch.gpuMemoryGB
 		}
@@ -82,14 +85,12 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	return offers, nil
 }
 
-// stock says how many nodes have what is wanted. Where a queue or an autoscaler decides, full
-// nodes do not say that there is nothing.
-func (c choice) stock(o options) sdk.Stock {
+// stock says how many nodes have what is wanted. Full nodes do not say that there is nothing: a pod
+// waits for them, and autoscalers make others.
+func (c choice) stock() sdk.Stock {
 	switch {
-	case !c.counted || c.free == 0 && (o.Queue != "" || o.GPU != ""):
+	case !c.counted || c.free == 0:
 		return sdk.StockUnknown
-	case c.free == 0:
-		return sdk.StockNone
 	case c.free == 1:
 		return sdk.StockLow
 	case c.free < 4:

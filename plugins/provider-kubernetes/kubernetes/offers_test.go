@@ -35,7 +35,7 @@ func TestOffers(t *testing.T) {
 		want   string
 		change func(*kube)
 	}{
-		"all":               {sdk.OfferQuery{GPU: "*"}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×1 low, gpu:Tesla-T4=T4×1 none", nil},
+		"all":               {sdk.OfferQuery{GPU: "*"}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×1 low, gpu:Tesla-T4=T4×1 ", nil},
 		"one":               {sdk.OfferQuery{GPU: "A100", GPUCount: 4}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×4 low", nil},
 		"too many":          {sdk.OfferQuery{GPU: "A100", GPUCount: 5}, "", nil},
 		"none of the kind":  {sdk.OfferQuery{GPU: "H100"}, "", nil},
@@ -44,14 +44,14 @@ func TestOffers(t *testing.T) {
 		"too much memory":   {sdk.OfferQuery{MemoryGB: 33}, "", nil},
 		"elsewhere":         {sdk.OfferQuery{Regions: []string{"x"}}, "", nil},
 		"here":              {sdk.OfferQuery{Regions: []string{"lab"}}, "cpu=×0 medium", nil},
-		"selected":          {sdk.OfferQuery{GPU: "*", Options: raw(`{"node_selector":{"pool":"n2"}}`)}, "gpu:Tesla-T4=T4×1 none", nil},
+		"selected":          {sdk.OfferQuery{GPU: "*", Options: raw(`{"node_selector":{"pool":"n2"}}`)}, "gpu:Tesla-T4=T4×1 ", nil},
 		"autoscaled":        {sdk.OfferQuery{GPU: "H100", Options: raw(`{"gpu":"H100"}`)}, "gpu=H100×1 ", nil},
 		"full, with queue":  {sdk.OfferQuery{GPU: "T4", Options: raw(`{"queue":"q"}`)}, "gpu:Tesla-T4=T4×1 ", nil},
 		"without a label":   {sdk.OfferQuery{GPU: "A100", Options: raw(`{"gpu_label":"x"}`)}, "gpu=A100×1 low", nil},
 		"tainted":           {sdk.OfferQuery{GPU: "A100", Options: raw(`{"node_selector":{"pool":"n1"}}`)}, "", taint1("team", "NoSchedule")},
 		"tolerated":         {sdk.OfferQuery{GPU: "A100", Options: raw(`{"tolerations":[{"key":"team","operator":"Exists"}]}`)}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×1 low", taint1("team", "NoSchedule")},
 		"GPUs are tainted":  {sdk.OfferQuery{GPU: "A100"}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×1 low", taint1("nvidia.com/gpu", "NoSchedule")},
-		"cordoned":          {sdk.OfferQuery{GPU: "A100"}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×1 none", func(k *kube) { k.objects["/api/v1/nodes/n1"]["spec"].(object)["unschedulable"] = true }},
+		"cordoned":          {sdk.OfferQuery{GPU: "A100"}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×1 ", func(k *kube) { k.objects["/api/v1/nodes/n1"]["spec"].(object)["unschedulable"] = true }},
 		"pods not readable": {sdk.OfferQuery{GPU: "A100"}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×1 ", func(k *kube) { k.refuse = forbid("/api/v1/pods") }},
 		"nodes not readable": {sdk.OfferQuery{GPU: "A100", Options: raw(`{"gpu":"NVIDIA A100-SXM4-40GB"}`)}, "gpu=A100-40GB-SXM×1 ",
 			func(k *kube) { k.refuse = forbid("/api/v1/nodes") }},
