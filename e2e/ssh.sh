@@ -65,13 +65,13 @@ def echo(text: str) -> str:
 P
 cat >lab.yaml <<'Y'
 name: lab
-sandbox: {provider: ssh, timeout: 30m, ports: [8123]}
+sandbox: {provider: ssh, timeout: 30m, ports: [8123], volumes: [{name: seer-shared, path: /shared}]}
 Y
 "$SEER" up lab.yaml --name lab --yes --json -q >up.json
 "$SEER" serve lab interface.py --as library --name tools --out lib -q >/dev/null
 test "$("$SEER" call lab tools.echo text=hi)" = '"hi"'
 test "$(PYTHONPATH=lib python3 -c 'import tools; print(tools.echo("from a library"))')" = "from a library"
-"$SEER" exec lab -- sh -c 'echo kept >note; id -un' | grep -qx seer
+"$SEER" exec lab -- sh -c 'echo kept >note; cp note /shared; id -un' | grep -qx seer
 echo 'echo "a shell reads $((40 + 2))"; exit' | "$SEER" exec -i lab -- bash | grep -qx 'a shell reads 42'
 python3 "$TOP/e2e/ssh/session.py" shell lab
 "$SEER" cp lab:/workspace/note . >/dev/null
@@ -171,7 +171,9 @@ python3 "$TOP/e2e/ssh/session.py" notebook notebook
 
 echo "== nothing is left"
 "$SEER" down lab -q >/dev/null
+grep -qx kept "$LAB/home/.local/share/seer/volumes/seer-shared/note" # a volume outlives sandboxes
 "$SEER" gc --provider ssh >/dev/null
+test ! -e "$LAB/home/.local/share/seer/volumes/seer-shared"
 test -z "$(find "$LAB/home/.local/state/seer/local" -name '*.json')"
 "$SEER" gc --provider ssh --dry-run >/dev/null
 test -z "$(find "$LAB/home/.cache/seer" -type f ! -path '*/host/*')" # gc has cleaned the cache as well

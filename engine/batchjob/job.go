@@ -142,6 +142,9 @@ func (j *job) run(ctx context.Context, getenv func(string) string) (err error) {
 		return err
 	}
 	j.p = n.provider(set, getenv)
+	if err := sshhost.MountVolumes(spec, getenv); err != nil {
+		return err
+	}
 	if err := j.isolate(ctx, spec); err != nil {
 		return err
 	}
@@ -160,7 +163,7 @@ func readSpec(path string) (*sdk.MachineSpec, error) {
 	if err := json.Unmarshal(data, &spec); err != nil {
 		return nil, fmt.Errorf("read what the job is to make: %s: %w", path, err)
 	}
-	spec.Offer, spec.Regions, spec.Options = "", nil, nil
+	spec.Offer, spec.Regions = "", nil
 	spec.AnyPort = spec.Ports // they are carried from wherever they are
 	return &spec, nil
 }

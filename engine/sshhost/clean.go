@@ -31,7 +31,7 @@ type cleanOptions struct {
 	Alone bool `json:"alone"`
 }
 
-// clean removes Seer's programs and cache of this user, unless something uses them: a program that
+// clean removes Seer's programs, cache and own volumes of this user, unless something uses them: a program that
 // runs stays, and while there is a machine its whole cache does.
 func (h *host) clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, error) {
 	var o cleanOptions
@@ -73,7 +73,12 @@ func (h *host) clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, err
 			return c.removed, err
 		}
 	}
-	return c.removed, nil
+	top := volumesDir(os.Getenv)
+	shared, err := others(top)
+	if err == nil && !used && !shared {
+		err = c.volumes(top)
+	}
+	return c.removed, err
 }
 
 // used reports whether there is a machine of this user, whoever owns it, or a system that was saved

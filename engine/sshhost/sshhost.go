@@ -95,6 +95,9 @@ var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, 
 	"offers":   method(func(ctx context.Context, h *host, in sdk.OfferQuery) (any, error) { return h.Offers(ctx, in) }),
 	createMethod: method(func(ctx context.Context, h *host, in createInput) (any, error) {
 		h.ahead = aheadOf(in.NowUnix, time.Now())
+		if err := MountVolumes(&in.Spec, os.Getenv); err != nil {
+			return nil, err
+		}
 		step, err := h.Create(ctx, in.Spec, in.Cursor)
 		if warning := ownSession().atLogout(ctx).warning(); err == nil && step.Handle != "" && warning != "" {
 			step.Log = append(step.Log, warning)

@@ -3,6 +3,7 @@
 package bare
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/seer-engine/seer/sdk"
@@ -11,8 +12,6 @@ import (
 // Refused says what no machine of the provider can have; place is what its computers are called.
 func Refused(provider, place string, spec sdk.MachineSpec) error {
 	switch i := spec.Image; {
-	case len(spec.Volumes) > 0:
-		return sdk.Errorf(sdk.Unsupported, "the provider %s has no volumes; remove the key, or use another provider", provider)
 	case spec.DiskGB > 0:
 		return sdk.Errorf(sdk.Unsupported, "the provider %s reserves no disk: a sandbox has what is free on its %s; remove the key", provider, place)
 	case len(spec.Mounts) > 0:
@@ -21,6 +20,15 @@ func Refused(provider, place string, spec sdk.MachineSpec) error {
 		return sdk.Errorf(sdk.Unsupported, "a sandbox of the provider %s has the system of its %s; remove sandbox.image, or use another provider", provider, place)
 	}
 	return nil
+}
+
+// Options are what the computer of a machine is told of the user's options; see package sshhost of
+// the engine.
+func Options(volumesDir string) (json.RawMessage, error) {
+	if volumesDir == "" {
+		return nil, nil
+	}
+	return json.Marshal(map[string]string{"volumes_dir": volumesDir})
 }
 
 // Target is an address of such a computer as the target of an [sdk.SSHRoute].

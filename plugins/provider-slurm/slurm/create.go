@@ -41,7 +41,10 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if where.limit > 0 && left > where.limit {
 		return sdk.CreateStep{}, sdk.Errorf(sdk.Invalid, "the partition %s allows jobs of %s; lower sandbox.timeout (%s), or choose another partition", where.partition, where.limit, left.Round(time.Second))
 	}
-	spec.Options, spec.Offer, spec.Regions = nil, "", nil
+	spec.Offer, spec.Regions = "", nil
+	if spec.Options, err = bare.Options(o.VolumesDir); err != nil {
+		return sdk.CreateStep{}, err
+	}
 	stdin, err := json.Marshal(spec)
 	if err != nil {
 		return sdk.CreateStep{}, err

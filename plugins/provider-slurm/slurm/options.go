@@ -22,9 +22,10 @@ type options struct {
 	Exclude    string   `json:"exclude"`
 	Modules    []string `json:"modules"` // loaded before the machine starts
 	Setup      []string `json:"setup"`   // lines of shell after them
+	VolumesDir string   `json:"volumes_dir"`
 }
 
-var optionNames = []string{"account", "constraint", "exclude", "gres", "host", "modules", "nodelist", "partition", "qos", "setup"}
+var optionNames = []string{"account", "constraint", "exclude", "gres", "host", "modules", "nodelist", "partition", "qos", "setup", "volumes_dir"}
 
 // options reads provider_options, with the host of the setting where they have none. Unknown keys
 // are mistakes.

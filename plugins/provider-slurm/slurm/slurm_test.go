@@ -99,7 +99,6 @@ func TestCreate(t *testing.T) {
 func TestCreateRefuses(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*sdk.MachineSpec){
-		"no volumes":               func(s *sdk.MachineSpec) { s.Volumes = []sdk.Volume{{}} },
 		"whole GPUs":               func(s *sdk.MachineSpec) { s.GPUShare = &sdk.GPUShare{Parts: 2} },
 		"has 1 × H100":             func(s *sdk.MachineSpec) { s.GPU = "H100" },
 		"nodes have 4 × A100":      func(s *sdk.MachineSpec) { s.GPU = "H100" },

@@ -47,11 +47,17 @@ type createInput struct {
 
 // createOn takes one step of the provider of a host.
 func (p *Provider) createOn(ctx context.Context, at cursor, spec sdk.MachineSpec) (sdk.CreateStep, error) {
+	o, err := parseOptions(spec.Options)
+	if err != nil {
+		return sdk.CreateStep{}, err
+	}
 	_, spec.Offer, _ = split(spec.Offer)
-	spec.Options, spec.Regions = nil, nil
+	spec.Regions = nil
+	if spec.Options, err = bare.Options(o.VolumesDir); err != nil {
+		return sdk.CreateStep{}, err
+	}
 	spec.AnyPort = slices.Clone(spec.Ports) // Seer carries them from wherever they are
 	if spec.Isolation == auto || spec.Isolation == "" {
-		var err error
 		if spec.Isolation, err = p.isolation(ctx, at.Host); err != nil {
 			return sdk.CreateStep{}, err
 		}

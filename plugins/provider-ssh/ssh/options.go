@@ -14,7 +14,11 @@ import (
 type options struct {
 	Host  string   `json:"host"`
 	Hosts []string `json:"hosts"`
+
+	VolumesDir string `json:"volumes_dir"`
 }
+
+var optionNames = []string{"host", "hosts", "volumes_dir"}
 
 // hosts are those of provider_options, or else those of the setting, in order and each once.
 func (p *Provider) hosts(raw json.RawMessage) ([]string, error) {
@@ -56,12 +60,12 @@ func parseOptions(raw json.RawMessage) (o options, err error) {
 		return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh must be a mapping")
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if key != "host" && key != "hosts" {
-			return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: there is no %q; there are host and hosts", key)
+		if !slices.Contains(optionNames, key) {
+			return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: there is no %q; there are %s", key, strings.Join(optionNames, ", "))
 		}
 	}
 	if json.Unmarshal(raw, &o) != nil {
-		return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: host is a name, and hosts a list of names")
+		return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: host and volumes_dir are texts, and hosts is a list of names")
 	}
 	for _, host := range o.Hosts {
 		if host == "" {

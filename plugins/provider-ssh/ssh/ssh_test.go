@@ -52,7 +52,7 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	l := &lab{}
 	for options, want := range map[string]string{
-		"": "SEER_SSH_HOSTS", `{"hots":["a"]}`: `no "hots"`, `{"host":["a"]}`: "host is a name", `[]`: "must be a mapping", `{"hosts":[""]}`: "empty name",
+		"": "SEER_SSH_HOSTS", `{"hots":["a"]}`: `no "hots"`, `{"host":["a"]}`: "host and volumes_dir are texts", `[]`: "must be a mapping", `{"hosts":[""]}`: "empty name",
 	} {
 		_, err := l.provider().Offers(t.Context(), sdk.OfferQuery{Options: json.RawMessage(options)})
 		testkit.WantCode(t, err, sdk.Invalid, want)
@@ -119,7 +119,7 @@ func TestCreateRefuses(t *testing.T) {
 	t.Parallel()
 	l := &lab{usual: "a", hosts: map[string]methods{"a": host(nil)}}
 	for what, spec := range map[string]sdk.MachineSpec{
-		"volumes": {Volumes: []sdk.Volume{{Name: "x"}}}, "disk": {DiskGB: 10}, "folders": {Mounts: []sdk.Mount{{}}}, "sandbox.image": {Image: &sdk.Image{Base: "python"}},
+		"disk": {DiskGB: 10}, "folders": {Mounts: []sdk.Mount{{}}}, "sandbox.image": {Image: &sdk.Image{Base: "python"}},
 	} {
 		_, err := l.provider().Create(t.Context(), spec, nil)
 		testkit.WantCode(t, err, sdk.Unsupported, what)
