@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple
 
 import zmq
@@ -15,6 +16,7 @@ from .requests import Died, Request
 from .watch import Watched
 
 READY = 300.0  # seconds: a cold disk under a large environment
+AGAIN = (0.2, 0.4, 0.8, 1.6, 3.2)  # seconds between interrupts of code that has just begun
 # A kernel drops what is not fetched as fast as it prints. Its socket belongs to a thread of its own.
 KEEP_ALL = ("(lambda thread: thread.schedule(lambda: thread.socket.setsockopt(__import__('zmq').SNDHWM, 0)))"
             "(get_ipython().kernel.iopub_thread)")
@@ -72,9 +74,13 @@ class Kernel(Watched):
 
     async def interrupt(self) -> None:
         if self.alive and self.id in self._manager:
-            for request in self._requests.values():
-                request.interrupted = not request.begun
+            early = [request for request in self._requests.values() if request.early]
+            for request in early:
+                request.interrupted = request.begun is None
             await self._signal()
+            for request in early:
+                if request.begun is not None:
+                    self._tasks.append(asyncio.ensure_future(self._interrupt_again(request)))
 
     async def _signal(self) -> None:
         await ensure_async(self._manager.interrupt_kernel(self.id))
@@ -82,9 +88,11 @@ class Kernel(Watched):
             self._tasks.append(asyncio.ensure_future(self._sweep(list(self._requests.values()))))
 
     async def _interrupt_again(self, request: Request) -> None:
-        """An interrupt that came before the code began has not met it."""
-        await asyncio.sleep(0.2)  # or it has, and the answer is on its way
-        if not request.done.done() and self.alive and self.id in self._manager:
+        """An interrupt that came before the code ran, or as it began, may not have met it."""
+        for pause in AGAIN:
+            await asyncio.sleep(pause)  # or it has, and the answer is on its way
+            if request.done.done() or not self.alive or self.id not in self._manager:
+                return
             await self._signal()
 
     async def _sweep(self, before: List[Request]) -> None:
@@ -195,8 +203,8 @@ class Kernel(Watched):
             request.idle = request.idle or content.get("execution_state") == "idle"
             request.settle()
         else:
-            if kind == "execute_input" and not request.begun:
-                request.begun = True
+            if kind == "execute_input" and request.begun is None:
+                request.begun = time.monotonic()
                 if request.interrupted:
                     self._tasks.append(asyncio.ensure_future(self._interrupt_again(request)))
             request.heard(kind, content)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, Callable, Dict, Optional
+
+EARLY = 1.0  # seconds
 
 
 class Died(Exception):
@@ -18,8 +21,13 @@ class Request:
         self.done: asyncio.Future = asyncio.get_running_loop().create_future()
         self.reply: Optional[Dict[str, Any]] = None
         self.idle = False
-        self.begun = False  # its code is known to run
-        self.interrupted = False  # before that: such an interrupt is lost
+        self.begun: Optional[float] = None  # when its code was known to run, by the monotonic clock
+        self.interrupted = False  # before that
+
+    @property
+    def early(self) -> bool:
+        """Whether an interrupt can be lost: the kernel says that it begins before it runs the first line."""
+        return self.begun is None or time.monotonic() - self.begun < EARLY
 
     def settle(self) -> None:
         if self.reply is not None and self.idle and not self.done.done():
