@@ -97,7 +97,7 @@ func TestCreateAnswerLost(t *testing.T) {
 		w.Inject(sdktest.Fault{
 			Match: func(r *http.Request) bool { return r.Method == "POST" && strings.HasSuffix(r.URL.Path, kind) }, Times: 1, Effect: sdktest.AnswerLost(),
 		})
-		p := &Provider{&wired{client: &http.Client{Transport: w}}}
+		p := &Provider{&wired{client: &http.Client{Transport: w}, exec: k.probe}}
 		s := spec(func(s *sdk.MachineSpec) { s.Network, s.Volumes = "none", []sdk.Volume{{Name: "v", Path: "/v"}} })
 		if _, err := p.Create(t.Context(), s, nil); sdk.CodeOf(err) != sdk.Unavailable {
 			t.Errorf("%s: %v", kind, err)
@@ -189,8 +189,8 @@ func TestClusterRefuses(t *testing.T) {
 		if wait := c.status == 429 || c.status == 500; wait != (errors.As(err, &e) && e.Seconds == 7) {
 			t.Errorf("%s: wait %v s", c.said, e.Seconds)
 		}
-		if left := k.has("networkpolicies"); (len(left) > 0) != (c.code == sdk.Unavailable || c.code == sdk.RateLimited) {
-			t.Errorf("%s: %q are left", c.said, left) // Seer calls again after some errors only
+		if left := k.has("networkpolicies"); len(left) > 0 {
+			t.Errorf("%s: %q are left", c.said, left)
 		}
 	}
 }

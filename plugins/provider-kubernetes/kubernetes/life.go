@@ -121,11 +121,6 @@ func (p *Provider) Terminate(ctx context.Context, text string) error {
 	if there.Metadata.Labels[managedBy] != manager {
 		return nil // somebody else's
 	}
-	if there.Metadata.Annotations[notedNetwork] == closedNetwork {
-		if err := c.own(ctx, there); err != nil && !is(err, 404) && !is(err, 403) {
-			return err
-		}
-	}
 	grace := int64(graceSeconds)
 	lost := there.overdue(now)
 	if lost {
