@@ -130,7 +130,8 @@ func TestCreateRefuses(t *testing.T) {
 		"invalid: remove it, or sandbox.python_version (3.11)": func(s *sdk.MachineSpec) { s.Image, s.Options = &sdk.Image{PythonVersion: "3.11"}, raw(`{"image":"x"}`) },
 		"invalid: has no offer":                                func(s *sdk.MachineSpec) { s.Offer = "gpu:X" },
 		"invalid: PersistentVolumeClaim":                       func(s *sdk.MachineSpec) { s.Volumes = []sdk.Volume{{Name: "A_b", Path: "/a"}} },
-		"invalid: which namespace?":                            func(s *sdk.MachineSpec) { s.Options = raw(`{"context":"other"}`) },
+		"invalid: lab may have been meant":                     func(s *sdk.MachineSpec) { s.Options = raw(`{"context":"lob"}`) },
+		"invalid: which namespace?":                            func(s *sdk.MachineSpec) { s.Options = raw(`{"context":"old"}`) },
 		"invalid: has no namespace nope":                       func(s *sdk.MachineSpec) { s.Options = raw(`{"namespace":"nope"}`) },
 		"unavailable: gone cannot be reached":                  func(s *sdk.MachineSpec) { s.Options = raw(`{"context":"gone","namespace":"a"}`) },
 		"no_capacity: not one of sandbox.region":               func(s *sdk.MachineSpec) { s.Regions = []string{"elsewhere"} },
@@ -191,6 +192,20 @@ func TestClusterRefuses(t *testing.T) {
 		}
 		if left := k.has("networkpolicies"); len(left) > 0 {
 			t.Errorf("%s: %q are left", c.said, left)
+		}
+	}
+}
+
+// A context that is named has its own namespace.
+func TestNamedContext(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]cluster{
+		`{}`: {context: "lab", namespace: "agents"}, `{"context":"lab"}`: {context: "lab", namespace: "agents"},
+		`{"context":"other"}`: {context: "other", namespace: "team-a"}, `{"context":"other","namespace":"b"}`: {context: "other", namespace: "b"},
+	} {
+		_, c, err := newKube().provider().open(raw(given))
+		if c.api = nil; err != nil || c != want {
+			t.Errorf("%s: %+v, %v", given, c, err)
 		}
 	}
 }

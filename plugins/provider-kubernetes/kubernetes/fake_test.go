@@ -320,8 +320,15 @@ func (w wired) Exec(_ context.Context, _ string, e sdk.KubeExec) (Ended, error) 
 	return w.exec(e)
 }
 
-func (w wired) Contexts() (sdk.KubeContexts, error) {
-	return sdk.KubeContexts{Current: sdk.KubeContext{Name: "lab", Namespace: "agents"}, Used: w.used}, nil
+func (w wired) Contexts(name string) (sdk.KubeContexts, error) {
+	known := sdk.KubeContexts{Current: sdk.KubeContext{Name: "lab", Namespace: "agents"}, Used: w.used}
+	switch name {
+	case "other":
+		known.Named = sdk.KubeContext{Name: name, Namespace: "team-a"}
+	case "lob":
+		return known, sdk.Errorf(sdk.Invalid, "the kubeconfig has no context lob; lab may have been meant")
+	}
+	return known, nil
 }
 
 // direct reaches the API without a network.

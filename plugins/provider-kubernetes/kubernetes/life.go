@@ -30,7 +30,7 @@ func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 	if !keyForm.MatchString(owner) {
 		return nil, nil // nobody else can have made anything
 	}
-	contexts, err := p.API.Contexts()
+	contexts, err := p.API.Contexts("")
 	if err != nil {
 		return nil, err
 	}
