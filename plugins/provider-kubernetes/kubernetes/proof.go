@@ -67,6 +67,13 @@ func (r control) age(now time.Time) time.Duration {
 	return now.Sub(time.Unix(r.Unix, 0))
 }
 
+// proof is the one of a running pod.
+type proof struct {
+	cluster cluster
+	p       *pod // gets the notes
+	now     time.Time
+}
+
 // prove closes the network of a running pod and tries from inside whether it is closed. Each step
 // is noted at the pod, so that whoever looks next goes on from there. An Observation other than
 // nil stands in the place of the pod's own.
@@ -77,7 +84,7 @@ func (c cluster) prove(ctx context.Context, p *pod, now time.Time) *sdk.Observat
 	before := p.control()
 	if before == nil {
 		var instead *sdk.Observation
-		if before, instead = c.tryOpen(ctx, p, now); instead != nil {
+		if before, instead = (proof{c, p, now}).tryOpen(ctx); instead != nil {
 			return instead
 		}
 	}
@@ -87,37 +94,37 @@ func (c cluster) prove(ctx context.Context, p *pod, now time.Time) *sdk.Observat
 		}
 		return proving("the network is not closed yet: " + err.Error())
 	}
-	return c.tryClosed(ctx, p, *before, now)
+	return proof{c, p, now}.tryClosed(ctx, *before)
 }
 
 // tryOpen makes the control: before the policy is made, the probe must reach something.
-func (c cluster) tryOpen(ctx context.Context, p *pod, now time.Time) (*control, *sdk.Observation) {
-	result, err := c.probe(ctx, *p)
+func (w proof) tryOpen(ctx context.Context) (*control, *sdk.Observation) {
+	result, err := w.probe(ctx)
 	if err != nil {
-		return nil, unanswered(err, *p, now)
+		return nil, unanswered(err, *w.p, w.now)
 	}
 	made := control{Reached: result.Reached}
-	if !now.IsZero() {
-		made.Unix = now.Unix()
+	if !w.now.IsZero() {
+		made.Unix = w.now.Unix()
 	}
 	if len(result.Reached) == 0 {
-		if noted := c.noted(ctx, *p); noted != nil {
+		if noted := w.noted(ctx); noted != nil {
 			return noted, nil // somebody else has closed the network since
 		}
-		if made.Denied, err = c.denial(ctx, *p); err != nil {
+		if made.Denied, err = w.cluster.denial(ctx, *w.p); err != nil {
 			return nil, proving("whether the namespace closes the network is not known yet: " + err.Error())
 		}
 		switch tried := strings.Join(result.Tried, ", "); {
 		case len(made.Denied) > 0:
-		case running(*p, now) < controlTime:
+		case running(*w.p, w.now) < controlTime:
 			return nil, proving("the pod has reached nothing yet of what is to show that its network is open before it is closed: " + tried)
 		default:
-			return nil, c.refuse(ctx, p, proofUnproven+tried)
+			return nil, w.refuse(ctx, proofUnproven+tried)
 		}
 	}
 	text, err := json.Marshal(made)
 	if err == nil {
-		err = c.note(ctx, p, notedControl, string(text), false)
+		err = w.note(ctx, notedControl, string(text), false)
 	}
 	if err != nil {
 		return nil, proving("what the pod reaches before its network is closed could not be noted: " + err.Error())
@@ -126,47 +133,47 @@ func (c cluster) tryOpen(ctx context.Context, p *pod, now time.Time) (*control, 
 }
 
 // noted is the control that is noted at the pod now.
-func (c cluster) noted(ctx context.Context, p pod) *control {
+func (w proof) noted(ctx context.Context) *control {
 	var fresh pod
-	if _, err := c.do(ctx, call{doing: "looking at the pod " + p.Metadata.Name, path: c.core("pods", p.Metadata.Name)}, &fresh); err != nil {
+	if _, err := w.cluster.do(ctx, call{doing: "looking at the pod " + w.p.Metadata.Name, path: w.cluster.core("pods", w.p.Metadata.Name)}, &fresh); err != nil {
 		return nil
 	}
 	return fresh.control()
 }
 
 // tryClosed makes the proof: after the policy was made, the probe reaches nothing any more.
-func (c cluster) tryClosed(ctx context.Context, p *pod, before control, now time.Time) *sdk.Observation {
-	result, err := c.probe(ctx, *p)
+func (w proof) tryClosed(ctx context.Context, before control) *sdk.Observation {
+	result, err := w.probe(ctx)
 	if err != nil {
-		return unanswered(err, *p, now)
+		return unanswered(err, *w.p, w.now)
 	}
 	if len(result.Reached) > 0 {
 		reached := strings.Join(result.Reached, ", ")
-		if before.age(now) < lateness {
+		if before.age(w.now) < lateness {
 			return proving("the NetworkPolicy does not count yet: the pod has reached " + reached)
 		}
-		return c.refuse(ctx, p, proofOpen+reached)
+		return w.refuse(ctx, proofOpen+reached)
 	}
 	// What was reached before must have been tried again: a place may have left the list.
 	if lost := slices.DeleteFunc(slices.Clone(before.Reached), func(place string) bool { return slices.Contains(result.Tried, place) }); len(lost) > 0 {
-		return unanswered(sdk.Errorf(sdk.Unavailable, "the probe has not tried %s again", strings.Join(lost, ", ")), *p, now)
+		return unanswered(sdk.Errorf(sdk.Unavailable, "the probe has not tried %s again", strings.Join(lost, ", ")), *w.p, w.now)
 	}
-	proof := proofClosed
+	resulting := proofClosed
 	if len(before.Denied) > 0 {
-		proof = proofDenied + strings.Join(before.Denied, ", ")
+		resulting = proofDenied + strings.Join(before.Denied, ", ")
 	}
-	if err := c.note(ctx, p, notedProof, proof, false); err != nil {
+	if err := w.note(ctx, notedProof, resulting, false); err != nil {
 		return proving("the network is closed, which could not be noted: " + err.Error())
 	}
 	return nil
 }
 
 // refuse notes why the start is refused, and ends the pod.
-func (c cluster) refuse(ctx context.Context, p *pod, proof string) *sdk.Observation {
-	if err := c.note(ctx, p, notedProof, proof, true); err != nil {
+func (w proof) refuse(ctx context.Context, text string) *sdk.Observation {
+	if err := w.note(ctx, notedProof, text, true); err != nil {
 		return proving("the network is not proved to be closed, and the pod could not be ended: " + err.Error())
 	}
-	return p.refused()
+	return w.p.refused()
 }
 
 // refused is what the noted proof means for a machine whose start was refused; nil for others.
@@ -217,16 +224,16 @@ func running(p pod, now time.Time) time.Duration {
 }
 
 // probe runs probe.py in the pod.
-func (c cluster) probe(ctx context.Context, p pod) (result probed, err error) {
+func (w proof) probe(ctx context.Context) (result probed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	argv := []string{"python3", "-I", "-S", "-c", probeScript}
-	ports := p.ports()
+	ports := w.p.ports()
 	if len(ports) == 0 {
 		return result, sdk.Errorf(sdk.Unavailable, "the pod has no port")
 	}
-	argv = append(append(argv, strconv.Itoa(ports[0])), strings.Fields(p.Metadata.Annotations[notedProbe])...)
-	ended, err := c.api.Exec(ctx, c.context, sdk.KubeExec{Namespace: c.namespace, Pod: p.Metadata.Name, Container: containerName, Argv: argv})
+	argv = append(append(argv, strconv.Itoa(ports[0])), strings.Fields(w.p.Metadata.Annotations[notedProbe])...)
+	ended, err := w.cluster.api.Exec(ctx, w.cluster.context, sdk.KubeExec{Namespace: w.cluster.namespace, Pod: w.p.Metadata.Name, Container: containerName, Argv: argv})
 	if err != nil {
 		return result, err
 	}
@@ -241,14 +248,14 @@ func (c cluster) probe(ctx context.Context, p pod) (result probed, err error) {
 
 // note writes a step of the proof at the pod, and ends a pod whose start is refused: by its
 // deadline, so that the pod stays and says why.
-func (c cluster) note(ctx context.Context, p *pod, name, text string, end bool) error {
+func (w proof) note(ctx context.Context, name, text string, end bool) error {
 	patch := map[string]any{"metadata": meta{Annotations: map[string]string{name: text}}}
 	if end {
 		patch["spec"] = map[string]any{"activeDeadlineSeconds": 1}
 	}
-	_, err := c.do(ctx, call{doing: "noting the proof of the network", method: "PATCH", path: c.core("pods", p.Metadata.Name), body: patch, patch: true}, nil)
+	_, err := w.cluster.do(ctx, call{doing: "noting the proof of the network", method: "PATCH", path: w.cluster.core("pods", w.p.Metadata.Name), body: patch, patch: true}, nil)
 	if err == nil {
-		p.Metadata.Annotations[name] = text
+		w.p.Metadata.Annotations[name] = text
 	}
 	return err
 }
