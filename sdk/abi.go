@@ -102,7 +102,7 @@ const (
 	HostSSHOpen      = "ssh_open"      // SSHOpen → Opened
 	HostSSHHosts     = "ssh_hosts"     // {} → names of the hosts on which this plugin has run something, sorted
 	HostKubeOpen     = "kube_open"     // KubeOpen → Opened
-	HostKubeContexts = "kube_contexts" // {} → KubeContexts
+	HostKubeContexts = "kube_contexts" // KubeContextsInput → KubeContexts
 )
 
 // HostFunction is a function of the host and the first version of Seer that has it.

@@ -33,10 +33,16 @@ type KubeExec struct {
 	Argv      []string `json:"argv"` // [SSHProgram] as the first is seer-runtime there; the engine brings it
 }
 
+// KubeContextsInput is the input of [HostKubeContexts].
+type KubeContextsInput struct {
+	Name string `json:"name,omitempty"` // of a context to resolve, too; an unknown one is [Invalid]
+}
+
 // KubeContexts is the result of [HostKubeContexts].
 type KubeContexts struct {
-	Current KubeContext   `json:"current"` // zero without a kubeconfig
-	Used    []KubeContext `json:"used"`    // in which the plugin has made something, sorted, each once
+	Current KubeContext   `json:"current"`        // zero without a kubeconfig
+	Named   KubeContext   `json:"named,omitzero"` // the one that was asked for; zero also from a host of before it
+	Used    []KubeContext `json:"used"`           // in which the plugin has made something, sorted, each once
 }
 
 // KubeContext is a context of the user's kubeconfig and a namespace in it.

@@ -64,7 +64,7 @@ func types() []reflect.Type {
 		reflect.TypeFor[sdk.CheckQuery](), reflect.TypeFor[sdk.Finding](), reflect.TypeFor[sdk.CleanInput](), reflect.TypeFor[sdk.Cleaned](),
 		reflect.TypeFor[sdk.ModelRef](), reflect.TypeFor[sdk.ResolvedModel](), reflect.TypeFor[sdk.FileRef](),
 		reflect.TypeFor[sdk.Location](), reflect.TypeFor[sdk.ExposeRequest](), reflect.TypeFor[sdk.Surface](), reflect.TypeFor[sdk.Envelope](),
-		reflect.TypeFor[sdk.HTTPOpen](), reflect.TypeFor[sdk.GRPCOpen](), reflect.TypeFor[sdk.SSHOpen](), reflect.TypeFor[sdk.KubeOpen](), reflect.TypeFor[sdk.KubeContexts](), reflect.TypeFor[sdk.Opened](), reflect.TypeFor[sdk.Event](),
+		reflect.TypeFor[sdk.HTTPOpen](), reflect.TypeFor[sdk.GRPCOpen](), reflect.TypeFor[sdk.SSHOpen](), reflect.TypeFor[sdk.KubeOpen](), reflect.TypeFor[sdk.KubeContextsInput](), reflect.TypeFor[sdk.KubeContexts](), reflect.TypeFor[sdk.Opened](), reflect.TypeFor[sdk.Event](),
 		reflect.TypeFor[sdk.FolderInput](), reflect.TypeFor[sdk.FolderEntry](), reflect.TypeFor[sdk.Needs](), reflect.TypeFor[sdk.Manifest](),
 	}
 }

@@ -65,6 +65,12 @@ func (c *Client) Downloads() Downloads { return Downloads{c.transport} }
 // success, the client connects once more. Call Mend before the first request.
 func (c *Client) Mend(f func(context.Context) bool) { c.mend = f }
 
+// Fate sets f, which asks the provider of a machine whether it has ended, and is nil unless that is
+// known. It is called while a tunnel does not get through, at most every few seconds. What waits for
+// the machine then fails at once with f's error, and [Ended] is true for it. Call Fate before the
+// first request.
+func (c *Client) Fate(f func(context.Context) error) { c.fate = &fate{ask: f, pause: fatePause} }
+
 // Endpoint is where the client's runtime is.
 func (c *Client) Endpoint() string { return c.endpoint.text }
 

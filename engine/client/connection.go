@@ -20,6 +20,7 @@ type Connection struct {
 	Token    string `json:"token"`
 
 	mend *func(context.Context) bool // a pointer, so that connections can be compared
+	fate *fate
 }
 
 // ConnectionVersion is the version of the connection file.
@@ -54,15 +55,19 @@ func (c Connection) Client() (*Client, error) {
 	if err == nil && c.mend != nil {
 		made.Mend(*c.mend)
 	}
+	if err == nil {
+		made.fate = c.fate
+	}
 	return made, err
 }
 
-// Mended is the same connection, whose clients repair the machine as another client of it does;
-// see [Client.Mend]. A file does not keep that.
+// Mended is the same connection, whose clients repair the machine, and learn that it has ended, as
+// another client of it does; see [Client.Mend] and [Client.Fate]. A file does not keep that.
 func (c Connection) Mended(as *Client) Connection {
 	if as.mend != nil {
 		c.mend = &as.mend
 	}
+	c.fate = as.fate
 	return c
 }
 

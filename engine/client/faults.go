@@ -89,6 +89,10 @@ func (c *transport) unreachable(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
+	var gone *goneError
+	if errors.As(err, &gone) {
+		return gone
+	}
 	if protocol.CodeOf(err) != "" { // it says all that itself
 		return err
 	}
@@ -119,8 +123,13 @@ func nobodyListens(err error) bool {
 // Ended reports whether an error of a [Client] means that the machine has ended,
 // as far as can be told from outside: nobody listens at its socket, which a loader
 // keeps open while runtimes come and go, or its tunnel has known nothing of it for
-// as long as the client tried. A tunnel that only does not get through is not that.
+// as long as the client tried, or the provider has said so (see [Client.Fate]). A tunnel that only
+// does not get through is not that.
 func Ended(err error) bool {
+	var gone *goneError
+	if errors.As(err, &gone) {
+		return true
+	}
 	var t *transportError
 	if errors.As(err, &t) && strings.HasPrefix(t.endpoint, "unix:") {
 		return nobodyListens(err)

@@ -105,7 +105,9 @@ func (c Processes) Run(ctx context.Context, spec protocol.ProcessSpec, stdin io.
 	}
 	_, end, err := c.Output(ctx, p.ID, 0, true, stdout, stderr)
 	if err != nil {
-		c.kill(ctx, p.ID)
+		if !Ended(err) { // nobody would hear it
+			c.kill(ctx, p.ID)
+		}
 		return p, lostProcess(err)
 	}
 	return *end, nil

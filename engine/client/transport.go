@@ -25,6 +25,7 @@ type transport struct {
 	plain    *http.Client // one short request each, for a loader
 	dial     func(ctx context.Context) (net.Conn, error)
 	mend     func(context.Context) bool // see [Client.Mend]; may be nil
+	fate     *fate                      // see [Client.Fate]; nil = nobody is asked
 	drain    func()                     // waits a moment for connections that are being closed
 }
 
@@ -49,7 +50,7 @@ func newTransport(endpoint, token string) (*transport, error) {
 		return c.mended(ctx, func() (net.Conn, error) { return straight(ctx, network, address) })
 	}
 	c.plain = newHTTP(plain)
-	t := &tunnel{endpoint: e, token: token, http: c.plain}
+	t := &tunnel{endpoint: e, token: token, http: c.plain, gone: func() error { return c.fate.known() }}
 	c.dial, c.drain = t.dial, t.drain
 	c.http = newHTTP(e.over(c.dial))
 	return c, nil

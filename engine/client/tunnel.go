@@ -21,13 +21,14 @@ type tunnel struct {
 	token    string
 	http     *http.Client
 	patience time.Duration // while it does not get through; 0 = the link's own
+	gone     func() error  // says that the machine has ended; nil = nobody knows
 
 	mu    sync.Mutex
 	conns []*resumable.Conn // that may still have something to deliver
 }
 
 func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
-	d := resumable.Dialer{URL: t.endpoint.base + "/v1/link", HTTP: t.http, Patience: t.patience,
+	d := resumable.Dialer{URL: t.endpoint.base + "/v1/link", HTTP: t.http, Patience: t.patience, Gone: t.gone,
 		Header: http.Header{"Authorization": {"Bearer " + t.token}}}
 	conn, err := d.Dial(ctx)
 	if err != nil {
@@ -78,3 +79,53 @@ func errorCode(body []byte) protocol.Code {
 	_ = json.Unmarshal(body, &named) // which need not be JSON
 	return named.Error.Code
 }
+
+const (
+	fatePause = 3 * time.Second  // between two questions to the provider
+	fateTime  = 30 * time.Second // for one
+)
+
+// fate knows whether a machine has ended, as its provider says. The provider is asked in the
+// background: a slow one holds up nobody who tries to get through to a machine that lives.
+type fate struct {
+	ask   func(context.Context) error // nil unless the machine is known to have ended
+	pause time.Duration
+
+	mu    sync.Mutex
+	busy  bool
+	next  time.Time
+	ended error
+}
+
+// known is the end of the machine, as far as it is known by now. It does not block, and asks the
+// provider again where the last answer is old.
+func (f *fate) known() error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended == nil && !f.busy && !time.Now().Before(f.next) {
+		f.busy = true
+		go f.look()
+	}
+	return f.ended
+}
+
+func (f *fate) look() {
+	ctx, cancel := context.WithTimeout(context.Background(), fateTime)
+	defer cancel()
+	err := f.ask(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.busy, f.next = false, time.Now().Add(f.pause)
+	if err != nil {
+		f.ended = &goneError{err}
+	}
+}
+
+// goneError is what a provider has said of a machine that has ended.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string { return e.err.Error() }
+func (e *goneError) Unwrap() error { return e.err }

@@ -250,6 +250,7 @@ func TestAbilities(t *testing.T) {
 		{"host network", "sandbox: {provider: runpod, network: host}", "sandbox.network: `host` is the network of this computer, and provider `runpod` rents another one; set network: open, or provider: local"},
 		{"host ports", "sandbox: {provider: runpod, host_ports: [8000]}", "sandbox.host_ports: they are ports of this computer, and provider `runpod` rents another one; remove the key, or set provider: local"},
 		{"network", "sandbox: {provider: runpod, network: none}", "sandbox.network: provider `runpod` cannot keep the sandbox off the network; set network: open, or use another provider"},
+		{"network of hosts", "sandbox: {provider: runpod, network: [example.org]}", "sandbox.network: provider `runpod` cannot limit the sandbox to a list of hosts; set network: open, or use another provider"},
 		{"isolation", "sandbox: {provider: [local, modal], isolation: bubblewrap}", "sandbox.isolation: provider `modal` has its own isolation; remove the key"},
 		{"snapshot", "sandbox: {provider: runpod, image: {snapshot: x}}", "sandbox.image.snapshot: provider `runpod` has no snapshots; use image.base, or another provider"},
 		{"snapshot of a cloud here", "sandbox: {image: {snapshot: im-x}}", "sandbox.image.snapshot: `im-x` is not a system that was saved on this computer; such a name begins with local:sha256:; name the provider"},

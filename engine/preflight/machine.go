@@ -179,6 +179,8 @@ func (c machineCheck) isolation() {
 			case network == "none" && closes, network == "open", network == "host":
 			case closes:
 				c.fail("sandbox.network", fmt.Sprintf("provider `%s` cannot limit the sandbox to a list of hosts", p.Name), "set network: none or open, or use another provider")
+			case network == "hosts":
+				c.fail("sandbox.network", fmt.Sprintf("provider `%s` cannot limit the sandbox to a list of hosts", p.Name), "set network: open, or use another provider")
 			default:
 				c.fail("sandbox.network", fmt.Sprintf("provider `%s` cannot keep the sandbox off the network", p.Name), "set network: open, or use another provider")
 			}

@@ -92,6 +92,9 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 	if len(r.Routes) > 0 {
 		runtime.Mend(func(ctx context.Context) bool { _, err := machine.Reach(ctx, c.Routes, r); return err == nil })
 	}
+	if r.Handle != "" && c.Ended != nil {
+		runtime.Fate(func(ctx context.Context) error { return c.Ended(ctx, r) })
+	}
 	keeper := lease.New(r.ID, lease.Options{
 		Ledger: c.Ledger, Ended: c.Ended, Now: c.Now, Logger: c.Logger,
 		Runtime: func(ctx context.Context, request protocol.LeaseRequest) error {

@@ -43,7 +43,7 @@ func exports() []export {
 // further are types that no export names.
 func further() []any {
 	return []any{sdk.Envelope{}, sdk.Needs{}, sdk.SelfEnd{}, sdk.FolderInput{}, sdk.FolderEntry{},
-		sdk.HTTPOpen{}, sdk.GRPCOpen{}, sdk.SSHOpen{}, sdk.KubeOpen{}, sdk.KubeContexts{}, sdk.Opened{}, sdk.Event{}}
+		sdk.HTTPOpen{}, sdk.GRPCOpen{}, sdk.SSHOpen{}, sdk.KubeOpen{}, sdk.KubeContextsInput{}, sdk.KubeContexts{}, sdk.Opened{}, sdk.Event{}}
 }
 
 // closed are the string types whose values are all known. An unknown feature is

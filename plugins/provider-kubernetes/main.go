@@ -25,6 +25,8 @@ func (a api) Exec(ctx context.Context, contextName string, e sdk.KubeExec) (kube
 	return kubernetes.Ended(ended), err
 }
 
+func (a api) Contexts(name string) (sdk.KubeContexts, error) { return a.Client.Named(name) }
+
 //go:wasmexport provider_describe
 func describe() int32 { return guest.ProviderDescribe(provider) }
 

@@ -22,7 +22,7 @@ func streamFunctions() []extism.HostFunction {
 		jsonFunction(sdk.HostSSHOpen, (*egress.Session).OpenSSH),
 		jsonFunction(sdk.HostSSHHosts, func(s *egress.Session, _ struct{}) ([]string, error) { return s.SSHHosts() }),
 		jsonFunction(sdk.HostKubeOpen, (*egress.Session).OpenKube),
-		jsonFunction(sdk.HostKubeContexts, func(s *egress.Session, _ struct{}) (sdk.KubeContexts, error) { return s.KubeContexts() }),
+		jsonFunction(sdk.HostKubeContexts, (*egress.Session).KubeContexts),
 		extism.NewHostFunctionWithStack(sdk.HostStreamSend, streamSend, types(i64, i64, i32), types(i32)),
 		extism.NewHostFunctionWithStack(sdk.HostStreamCredit, func(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
 			grantsOf(ctx).session.Credit(int64(stack[0]), int64(stack[1]))

@@ -30,6 +30,11 @@ type Dialer struct {
 	Silence   time.Duration // a carrier on which nothing comes for this long is dead; default 30 s
 	Handshake time.Duration // one try to make a carrier; default 20 s
 	Linger    time.Duration // how long a closed session tries to deliver without progress; default 30 s
+
+	// Gone is asked after each try that has failed while there is no carrier. An error means that
+	// the other side has ended, and that the session fails with it. It must not block; nil = nobody
+	// can tell.
+	Gone func() error
 }
 
 func (d Dialer) withDefaults() Dialer {
@@ -79,6 +84,9 @@ func (s *session) open(ctx context.Context) (*carrier, error) {
 		k, err := s.connect(ctx, true)
 		if err == nil || final(err) || time.Since(began) > s.Patience {
 			return k, err
+		}
+		if gone := s.gone(); gone != nil {
+			return nil, gone
 		}
 		select {
 		case <-ctx.Done():
@@ -144,7 +152,14 @@ func (s *session) hopeless(old *carrier, err error) error {
 	case since(&old.heard) > s.GiveUp:
 		return &GaveUpError{After: since(&old.heard), Err: err}
 	}
-	return nil
+	return s.gone()
+}
+
+func (s *session) gone() error {
+	if s.Gone == nil {
+		return nil
+	}
+	return s.Gone()
 }
 
 // connect makes a carrier and puts it under the session.

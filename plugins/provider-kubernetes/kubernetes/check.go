@@ -172,7 +172,7 @@ func checkIsolation(q sdk.CheckQuery) []sdk.Finding {
 func checkNetwork(q sdk.CheckQuery) []sdk.Finding {
 	switch q.Network {
 	case closedNetwork:
-		return one(found("network: none", sdk.FindingUnknown, "a NetworkPolicy closes it; whether the cluster enforces policies shows a probe in each machine, before it is used", "if the start is refused, use a cluster whose network plugin enforces policies"))
+		return one(found("network: none", sdk.FindingUnknown, "a NetworkPolicy closes it; a probe in each machine shows whether the cluster enforces it for outgoing connections: it must reach something before the policy is made, and nothing afterwards", "if the start is refused, do what its message says: name a place in network_probe, or use a cluster whose network plugin enforces policies"))
 	case "hosts":
 		return one(found("network: list of hosts", sdk.FindingFailed, "a NetworkPolicy names addresses and not hosts", "set sandbox.network to none or open"))
 	}

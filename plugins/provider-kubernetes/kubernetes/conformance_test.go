@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 	k.node("n1", "NVIDIA-A100-SXM4-40GB", 8)
 	full := `pods "x" is forbidden: exceeded quota: gpu-quota, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: requests.nvidia.com/gpu=4`
 	sdktest.Provider(t, sdktest.ProviderKit{
-		Open:     func(c *http.Client) sdk.Provider { return &Provider{&wired{client: c}} },
+		Open:     func(c *http.Client) sdk.Provider { return &Provider{&wired{client: c, exec: k.probe}} },
 		World:    sdktest.NewWorld(direct{k}),
 		Query:    sdk.OfferQuery{CPU: 2},
 		Supports: []sdktest.Part{sdktest.PartDisk, sdktest.PartPorts, sdktest.PartImage, sdktest.PartPython, sdktest.PartNetwork},

@@ -44,35 +44,28 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json
 	return sdk.CreateStep{Handle: made.String(), Log: log}, nil
 }
 
-// make makes the pod. A closed network is closed before the pod is there: the policy comes first.
+// make makes the pod. A closed network is closed when the pod runs, and before anything but
+// Seer's loader runs in it: see prove.
 func (c cluster) make(ctx context.Context, wanted pod, spec sdk.MachineSpec) error {
-	closed := spec.Network == closedNetwork
-	if closed {
-		if err := c.close(ctx, wanted.Metadata); err != nil {
+	if spec.Network == closedNetwork {
+		if err := c.mayClose(ctx, wanted); err != nil {
 			return err
 		}
 	}
 	doing := "making the pod " + wanted.Metadata.Name
-	var there pod
-	_, err := c.do(ctx, call{doing: doing, method: "POST", path: c.core("pods"), body: wanted}, &there)
-	if exists(err) {
-		if _, err = c.do(ctx, call{doing: doing, path: c.core("pods", wanted.Metadata.Name)}, &there); err == nil && !there.ours(spec.Key, spec.Owner) {
-			return sdk.Errorf(sdk.Invalid, "%s: the namespace %s has a pod of this name that is not Seer's; delete it, or use another namespace", doing, c.namespace)
-		}
-		if is(err, 404) { // it has ended since
-			return sdk.Errorf(sdk.Unavailable, "%s: one of this name is just being removed", doing)
-		}
-	}
-	if err != nil {
-		if code := sdk.CodeOf(err); closed && code != sdk.Unavailable && code != sdk.RateLimited {
-			_ = c.reopen(ctx, wanted.Metadata.Name) // a policy that is left is found by List
-		}
+	_, err := c.do(ctx, call{doing: doing, method: "POST", path: c.core("pods"), body: wanted}, nil)
+	if !exists(err) {
 		return err
 	}
-	if closed {
-		return c.own(ctx, there)
+	var there pod
+	_, err = c.do(ctx, call{doing: doing, path: c.core("pods", wanted.Metadata.Name)}, &there)
+	switch {
+	case is(err, 404): // it has ended since
+		return sdk.Errorf(sdk.Unavailable, "%s: one of this name is just being removed", doing)
+	case err == nil && !there.ours(spec.Key, spec.Owner):
+		return sdk.Errorf(sdk.Invalid, "%s: the namespace %s has a pod of this name that is not Seer's; delete it, or use another namespace", doing, c.namespace)
 	}
-	return nil
+	return err
 }
 
 // choose finds out which nodes the GPU of the machine is on: those of the offer, or else the best

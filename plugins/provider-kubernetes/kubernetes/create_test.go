@@ -97,7 +97,7 @@ func TestCreateAnswerLost(t *testing.T) {
 		w.Inject(sdktest.Fault{
 			Match: func(r *http.Request) bool { return r.Method == "POST" && strings.HasSuffix(r.URL.Path, kind) }, Times: 1, Effect: sdktest.AnswerLost(),
 		})
-		p := &Provider{&wired{client: &http.Client{Transport: w}}}
+		p := &Provider{&wired{client: &http.Client{Transport: w}, exec: k.probe}}
 		s := spec(func(s *sdk.MachineSpec) { s.Network, s.Volumes = "none", []sdk.Volume{{Name: "v", Path: "/v"}} })
 		if _, err := p.Create(t.Context(), s, nil); sdk.CodeOf(err) != sdk.Unavailable {
 			t.Errorf("%s: %v", kind, err)
@@ -130,7 +130,8 @@ func TestCreateRefuses(t *testing.T) {
 		"invalid: remove it, or sandbox.python_version (3.11)": func(s *sdk.MachineSpec) { s.Image, s.Options = &sdk.Image{PythonVersion: "3.11"}, raw(`{"image":"x"}`) },
 		"invalid: has no offer":                                func(s *sdk.MachineSpec) { s.Offer = "gpu:X" },
 		"invalid: PersistentVolumeClaim":                       func(s *sdk.MachineSpec) { s.Volumes = []sdk.Volume{{Name: "A_b", Path: "/a"}} },
-		"invalid: which namespace?":                            func(s *sdk.MachineSpec) { s.Options = raw(`{"context":"other"}`) },
+		"invalid: lab may have been meant":                     func(s *sdk.MachineSpec) { s.Options = raw(`{"context":"lob"}`) },
+		"invalid: which namespace?":                            func(s *sdk.MachineSpec) { s.Options = raw(`{"context":"old"}`) },
 		"invalid: has no namespace nope":                       func(s *sdk.MachineSpec) { s.Options = raw(`{"namespace":"nope"}`) },
 		"unavailable: gone cannot be reached":                  func(s *sdk.MachineSpec) { s.Options = raw(`{"context":"gone","namespace":"a"}`) },
 		"no_capacity: not one of sandbox.region":               func(s *sdk.MachineSpec) { s.Regions = []string{"elsewhere"} },
@@ -189,8 +190,22 @@ func TestClusterRefuses(t *testing.T) {
 		if wait := c.status == 429 || c.status == 500; wait != (errors.As(err, &e) && e.Seconds == 7) {
 			t.Errorf("%s: wait %v s", c.said, e.Seconds)
 		}
-		if left := k.has("networkpolicies"); (len(left) > 0) != (c.code == sdk.Unavailable || c.code == sdk.RateLimited) {
-			t.Errorf("%s: %q are left", c.said, left) // Seer calls again after some errors only
+		if left := k.has("networkpolicies"); len(left) > 0 {
+			t.Errorf("%s: %q are left", c.said, left)
+		}
+	}
+}
+
+// A context that is named has its own namespace.
+func TestNamedContext(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]cluster{
+		`{}`: {context: "lab", namespace: "agents"}, `{"context":"lab"}`: {context: "lab", namespace: "agents"},
+		`{"context":"other"}`: {context: "other", namespace: "team-a"}, `{"context":"other","namespace":"b"}`: {context: "other", namespace: "b"},
+	} {
+		_, c, err := newKube().provider().open(raw(given))
+		if c.api = nil; err != nil || c != want {
+			t.Errorf("%s: %+v, %v", given, c, err)
 		}
 	}
 }

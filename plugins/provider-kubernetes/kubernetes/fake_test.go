@@ -317,14 +317,18 @@ func (w wired) Do(ctx context.Context, contextName string, r sdk.KubeRequest, bo
 }
 
 func (w wired) Exec(_ context.Context, _ string, e sdk.KubeExec) (Ended, error) {
-	if w.exec == nil {
-		return Ended{Stdout: []byte(`{"tried":["DNS"],"reached":[],"self":true}`)}, nil
-	}
 	return w.exec(e)
 }
 
-func (w wired) Contexts() (sdk.KubeContexts, error) {
-	return sdk.KubeContexts{Current: sdk.KubeContext{Name: "lab", Namespace: "agents"}, Used: w.used}, nil
+func (w wired) Contexts(name string) (sdk.KubeContexts, error) {
+	known := sdk.KubeContexts{Current: sdk.KubeContext{Name: "lab", Namespace: "agents"}, Used: w.used}
+	switch name {
+	case "other":
+		known.Named = sdk.KubeContext{Name: name, Namespace: "team-a"}
+	case "lob":
+		return known, sdk.Errorf(sdk.Invalid, "the kubeconfig has no context lob; lab may have been meant")
+	}
+	return known, nil
 }
 
 // direct reaches the API without a network.
@@ -336,7 +340,25 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func (k *kube) wired() *wired { return &wired{client: &http.Client{Transport: direct{k}}} }
+func (k *kube) wired() *wired {
+	return &wired{client: &http.Client{Transport: direct{k}}, exec: k.probe}
+}
+
+// probe is what the probe in a pod says in a cluster that enforces policies.
+func (k *kube) probe(e sdk.KubeExec) (Ended, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.objects[policiesPath+"/"+e.Pod] != nil {
+		return Ended{Stdout: []byte(probeClosed)}, nil
+	}
+	return Ended{Stdout: []byte(probeOpen)}, nil
+}
+
+const (
+	policiesPath = "/apis/networking.k8s.io/v1/namespaces/agents/networkpolicies"
+	probeClosed  = `{"tried":["DNS"],"reached":[],"self":true}`
+	probeOpen    = `{"tried":["DNS"],"reached":["DNS"],"self":true}`
+)
 
 func (k *kube) provider() *Provider { return &Provider{k.wired()} }
 

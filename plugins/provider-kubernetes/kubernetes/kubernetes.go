@@ -34,7 +34,7 @@ type Provider struct {
 type API interface {
 	Do(ctx context.Context, contextName string, r sdk.KubeRequest, body []byte) (Answer, error)
 	Exec(ctx context.Context, contextName string, e sdk.KubeExec) (Ended, error)
-	Contexts() (sdk.KubeContexts, error)
+	Contexts(name string) (sdk.KubeContexts, error)
 }
 
 // Answer is what a cluster has answered to a request.

@@ -30,7 +30,7 @@ func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 	if !keyForm.MatchString(owner) {
 		return nil, nil // nobody else can have made anything
 	}
-	contexts, err := p.API.Contexts()
+	contexts, err := p.API.Contexts("")
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +120,6 @@ func (p *Provider) Terminate(ctx context.Context, text string) error {
 	}
 	if there.Metadata.Labels[managedBy] != manager {
 		return nil // somebody else's
-	}
-	if there.Metadata.Annotations[notedNetwork] == closedNetwork {
-		if err := c.own(ctx, there); err != nil && !is(err, 404) && !is(err, 403) {
-			return err
-		}
 	}
 	grace := int64(graceSeconds)
 	lost := there.overdue(now)

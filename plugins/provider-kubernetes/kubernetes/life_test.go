@@ -21,6 +21,7 @@ func TestList(t *testing.T) {
 	mustCreate(t, p, spec(nil))
 	mustCreate(t, p, spec(func(s *sdk.MachineSpec) { s.Key, s.Owner = "seer-k2", "own-2" }))
 	mustCreate(t, p, spec(func(s *sdk.MachineSpec) { s.Key, s.Network = "seer-k3", "none" }))
+	observe(t, p, "agents/seer-k3@lab")
 	k.at("", func(object) { delete(k.objects, podsPath+"/seer-k3") }) // and its policy stays
 	want := []sdk.Listed{
 		{Handle: "agents/seer-k1@lab", Key: "seer-k1", Owner: "own-1", State: sdk.Running, EndUnix: 1900000000},

@@ -211,10 +211,19 @@ type networkPolicy struct {
 type networkPolicySpec struct {
 	PodSelector labelSelector `json:"podSelector"`
 	PolicyTypes []string      `json:"policyTypes,omitempty"`
+	Ingress     []rule        `json:"ingress,omitempty"`
+	Egress      []rule        `json:"egress,omitempty"`
 }
 
 type labelSelector struct {
-	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+	MatchLabels      map[string]string  `json:"matchLabels,omitempty"`
+	MatchExpressions []labelRequirement `json:"matchExpressions,omitempty"`
+}
+
+type labelRequirement struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values,omitempty"`
 }
 
 type node struct {

@@ -101,10 +101,11 @@ func (c cluster) look(ctx context.Context, name string, p pod, listed bool, now 
 	o := c.observation(p, now)
 	switch {
 	case o.State == sdk.Running:
-		if instead := c.prove(ctx, p, now); instead != nil {
+		if instead := c.prove(ctx, &p, now); instead != nil {
 			instead.Isolation = o.Isolation
 			return *instead
 		}
+		o.Message += p.closedBy()
 	case o.State == sdk.Pending && p.gated(kueueGate):
 		o.Message = c.inQueue(ctx, p)
 	case o.State == sdk.Starting && p.silent() && p.age(now) > slowStart:
@@ -164,8 +165,8 @@ func fail(code sdk.Code, format string, args ...any) sdk.Observation {
 }
 
 func (c cluster) state(p pod, now time.Time) sdk.Observation {
-	if proof, open := strings.CutPrefix(p.Metadata.Annotations[notedProof], proofOpen); open {
-		return *notClosed(proof)
+	if refused := p.refused(); refused != nil {
+		return *refused
 	}
 	machine := p.Status.container()
 	phase := p.Status.Phase

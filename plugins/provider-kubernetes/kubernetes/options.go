@@ -167,7 +167,7 @@ func (o options) mistakes() (all []string) {
 
 // place finds out which cluster and namespace the options mean.
 func (p *Provider) place(o options) (cluster, error) {
-	contexts, err := p.API.Contexts()
+	contexts, err := p.API.Contexts(o.Context)
 	if err != nil {
 		return cluster{}, err
 	}
@@ -178,8 +178,10 @@ func (p *Provider) place(o options) (cluster, error) {
 	if c.context == "" {
 		return c, sdk.Errorf(sdk.Invalid, "the provider kubernetes needs a cluster: your kubeconfig has no current context; choose one with kubectl config use-context NAME, or name it in provider_options: {kubernetes: {context: NAME}}")
 	}
-	if c.namespace == "" && c.context == contexts.Current.Name {
-		c.namespace = contexts.Current.Namespace
+	for _, known := range []sdk.KubeContext{contexts.Named, contexts.Current} {
+		if c.namespace == "" && c.context == known.Name {
+			c.namespace = known.Namespace
+		}
 	}
 	if c.namespace == "" {
 		return c, sdk.Errorf(sdk.Invalid, "the context %s: which namespace? name it in provider_options: {kubernetes: {context: %s, namespace: NAME}}", c.context, c.context)

@@ -27,7 +27,8 @@ const (
 	notedName    = ownPrefix + "name"   // for people
 	notedLabels  = ownPrefix + "labels" // of the spec, JSON
 	notedNetwork = ownPrefix + "network"
-	notedProbe   = ownPrefix + "network-probe" // more places to try
+	notedProbe   = ownPrefix + "network-probe"   // more places to try
+	notedControl = ownPrefix + "network-control" // what was reached before the policy was made
 	notedProof   = ownPrefix + "network-proof"
 )
 

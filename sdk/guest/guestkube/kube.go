@@ -72,6 +72,12 @@ func (Client) Contexts() (sdk.KubeContexts, error) {
 	return stream.Ask[sdk.KubeContexts](askContexts)
 }
 
+// Named is Contexts with one that is looked up by its name. A kubeconfig without it is
+// [sdk.Invalid]. A host of before this function leaves Named empty.
+func (Client) Named(name string) (sdk.KubeContexts, error) {
+	return stream.AskFor[sdk.KubeContexts](askContexts, sdk.KubeContextsInput{Name: name})
+}
+
 func (c Client) open(ctx context.Context, in sdk.KubeOpen) (*stream.Stream, error) {
 	pump := c.pump
 	if pump == nil {

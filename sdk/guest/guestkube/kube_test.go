@@ -88,6 +88,9 @@ func TestNoAnswer(t *testing.T) {
 	if _, err := (Client{}).Contexts(); sdk.CodeOf(err) != sdk.Unsupported {
 		t.Errorf("contexts outside Wasm: %v", err)
 	}
+	if _, err := (Client{}).Named("lab"); sdk.CodeOf(err) != sdk.Unsupported {
+		t.Errorf("a context outside Wasm: %v", err)
+	}
 }
 
 func TestGivenUp(t *testing.T) {

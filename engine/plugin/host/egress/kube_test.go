@@ -56,6 +56,9 @@ func (c *cluster) Context(_ context.Context, name string) (sdk.KubeContext, erro
 	if name == "" {
 		name = "lab"
 	}
+	if name == "lab-x" {
+		return sdk.KubeContext{}, sdk.Errorf(sdk.Invalid, "the kubeconfig has no context %s", name)
+	}
 	return sdk.KubeContext{Name: name, Namespace: "agents"}, nil
 }
 
@@ -475,17 +478,26 @@ func TestKubeRoutesNeedAPermission(t *testing.T) {
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	c := &cluster{used: []sdk.KubeContext{{Name: "old", Namespace: "agents"}}}
-	got, err := kubeWorld(c, nil).guest(t).s.KubeContexts()
+	got, err := kubeWorld(c, nil).guest(t).s.KubeContexts(sdk.KubeContextsInput{})
 	if err != nil || got.Current != (sdk.KubeContext{Name: "lab", Namespace: "agents"}) || !slices.Equal(got.Used, c.used) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err = kubeWorld(&cluster{none: true}, nil).guest(t).s.KubeContexts()
+	got, err = kubeWorld(&cluster{none: true}, nil).guest(t).s.KubeContexts(sdk.KubeContextsInput{})
 	if err != nil || got.Current != (sdk.KubeContext{}) || got.Used == nil {
 		t.Errorf("without a kubeconfig: %+v, %v", got, err)
 	}
-	_, err = world{manifest: cloud()}.guest(t).s.KubeContexts()
+	got, err = kubeWorld(c, nil).guest(t).s.KubeContexts(sdk.KubeContextsInput{Name: "lab2"})
+	if err != nil || got.Named != (sdk.KubeContext{Name: "lab2", Namespace: "agents"}) || got.Current.Name != "lab" {
+		t.Errorf("with a name: %+v, %v", got, err)
+	}
+	for name, want := range map[string]sdk.Code{"lab-x": sdk.Invalid, "other": sdk.Unauthorized, "-lab": sdk.Invalid} {
+		if _, err = kubeWorld(c, nil).guest(t).s.KubeContexts(sdk.KubeContextsInput{Name: name}); sdk.CodeOf(err) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err = world{manifest: cloud()}.guest(t).s.KubeContexts(sdk.KubeContextsInput{})
 	testkit.WantCode(t, err, sdk.Unauthorized, "asks for no cluster")
-	_, err = granted(kubeWorld(c, nil), func(line string) bool { return !strings.HasPrefix(line, "kube ") }).guest(t).s.KubeContexts()
+	_, err = granted(kubeWorld(c, nil), func(line string) bool { return !strings.HasPrefix(line, "kube ") }).guest(t).s.KubeContexts(sdk.KubeContextsInput{})
 	testkit.WantCode(t, err, sdk.Unauthorized, "`kube context lab* namespace agents read`, but it was not granted")
 }
 

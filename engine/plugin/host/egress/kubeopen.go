@@ -266,7 +266,7 @@ func (c *clusterCall) String() string {
 }
 
 // KubeContexts is [sdk.HostKubeContexts].
-func (s *Session) KubeContexts() (sdk.KubeContexts, error) {
+func (s *Session) KubeContexts(in sdk.KubeContextsInput) (sdk.KubeContexts, error) {
 	out := sdk.KubeContexts{Used: []sdk.KubeContext{}}
 	o := s.g.o
 	switch {
@@ -286,6 +286,14 @@ func (s *Session) KubeContexts() (sdk.KubeContexts, error) {
 	if err == nil {
 		out.Current = current
 	}
+	if in.Name != "" {
+		if err := s.allowContext(in.Name); err != nil {
+			return out, err
+		}
+		if out.Named, err = o.Kube.Context(ctx, in.Name); err != nil {
+			return out, s.g.failure("the look into the kubeconfig", err)
+		}
+	}
 	if o.KubeContexts != nil {
 		used, err := o.KubeContexts.Of(s.g.id)
 		if err != nil {
@@ -294,6 +302,25 @@ func (s *Session) KubeContexts() (sdk.KubeContexts, error) {
 		out.Used = append(out.Used, used...)
 	}
 	return out, nil
+}
+
+// allowContext reports whether the plugin may use anything of a context, and so ask for it.
+func (s *Session) allowContext(name string) error {
+	if !plainContext(name) {
+		return sdk.Errorf(sdk.Invalid, "%.100q is not a name of a context", name)
+	}
+	s.checks.Lock()
+	defer s.checks.Unlock()
+	p := s.rules()
+	if p.values.err != nil {
+		return p.values.err
+	}
+	for _, r := range s.g.o.Manifest.Permissions.Kube {
+		if slices.ContainsFunc(r.Contexts, func(pattern string) bool { return p.isNamed(pattern, name) }) {
+			return nil
+		}
+	}
+	return sdk.Errorf(sdk.Unauthorized, "plugin %s may use nothing of the context %s", s.g.id, name)
 }
 
 // allowKube finds the permission for something in a cluster.

@@ -54,8 +54,17 @@ func Late(who string, err error) error {
 
 // Ask reads the answer of a host function that has no input.
 func Ask[T any](function func([]byte) []byte) (out T, err error) {
+	return AskFor[T](function, struct{}{})
+}
+
+// AskFor is [Ask] with an input.
+func AskFor[T any](function func([]byte) []byte, in any) (out T, err error) {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
 	var e sdk.Envelope
-	if err := json.Unmarshal(function([]byte("{}")), &e); err != nil {
+	if err := json.Unmarshal(function(raw), &e); err != nil {
 		return out, fmt.Errorf("the host's answer: %w", err)
 	}
 	if e.Error != nil {
