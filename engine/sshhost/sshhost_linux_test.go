@@ -296,7 +296,7 @@ func TestMachineIsMended(t *testing.T) {
 	killed := 0
 	for _, pid := range sshtest.Processes("seer-runtime-") {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.HasPrefix(string(line), b.Home) && (bytes.Contains(line, []byte("\x00gate\x00")) || bytes.Contains(line, []byte("\x00watchdog\x00"))) {
+		if strings.HasPrefix(string(line), b.Home) && (bytes.Contains(line, []byte("\x00netproxy\x00")) || bytes.Contains(line, []byte("\x00watchdog\x00"))) {
 			killed++
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -313,15 +313,15 @@ func TestMachineIsMended(t *testing.T) {
 	}
 }
 
-// Another program takes the port of a gate that was killed. The route to the machine, which names
-// that port, leads to the machine and never to the other program.
-func TestPortIsTakenWhileTheGateIsDead(t *testing.T) {
+// Another program takes the port of a network proxy that was killed. The route to the machine,
+// which names that port, leads to the machine and never to the other program.
+func TestPortIsTakenWhileTheProxyIsDead(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	port := targets(b.start("seer-one"))[1]
 	for _, pid := range sshtest.Processes("seer-runtime-") {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.HasPrefix(string(line), b.Home) && bytes.Contains(line, []byte("\x00gate\x00")) {
+		if strings.HasPrefix(string(line), b.Home) && bytes.Contains(line, []byte("\x00netproxy\x00")) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
