@@ -44,10 +44,20 @@ sandbox: {provider: kubernetes, $2, provider_options: {kubernetes: {image: "loca
 serve: [{file: interface.py, expose_as: library, name: tools}]
 Y
 }
-refused() { # NAME, what the error is to say
+cannot_start() { # NAME, what the error is to say
   if "$SEER" up "$1.yaml" --name "$1" --yes -q >out.txt 2>err.txt; then cat out.txt; false; fi
   grep -Eq "$2" err.txt || { cat err.txt; false; }
+}
+refused() { # likewise, when no other sandbox is there
+  cannot_start "$@"
   await '! pods | grep -q .'
+}
+fails_within() { # SECONDS, what the error is to say, COMMAND…
+  local limit=$1 says=$2 began=$SECONDS
+  shift 2
+  if timeout "$((limit + 60))" "$@" >out.txt 2>err.txt </dev/null; then cat out.txt; false; fi
+  grep -Eq "$says" err.txt || { cat err.txt; false; }
+  [ $((SECONDS - began)) -le "$limit" ] || { echo "it took $((SECONDS - began)) s: $*"; false; }
 }
 cat >interface.py <<'P'
 import os, socket, subprocess, time
@@ -79,8 +89,8 @@ P
 echo "== what there is, and what there is not"
 "$SEER" offers --provider kubernetes --gpu '*' >offers.txt
 grep -q A100 offers.txt
-experiment away 'timeout: 5m' 'context: agents@lba, namespace: agents'
-refused away 'agents@lab'
+experiment away 'timeout: 5m' 'context: agents@lba'
+refused away 'agents@lba.*agents@lab may have been meant'
 experiment wrong 'timeout: 5m, gpu: H100'
 refused wrong 'H100'
 experiment nowhere 'timeout: 5m' 'namespace: nowhere'
@@ -88,6 +98,9 @@ refused nowhere 'nowhere'
 experiment lab 'timeout: 30m, ports: [8123], execution_mode: cli'
 "$SEER" plan lab.yaml >plan.txt
 grep -q 'agents' plan.txt
+"$SEER" doctor --provider kubernetes --file lab.yaml >doctor.txt
+grep -q 'pod of a machine (dry run)' doctor.txt
+if grep -E '✗|failed' doctor.txt; then false; fi
 
 echo "== the example: byte for byte what a local run gives"
 "$SEER" run --yes demo/seer.yaml -q --set sandbox.provider=kubernetes --set sandbox.provider_options.kubernetes.image=localhost/python:1 >kubernetes.txt
@@ -145,7 +158,8 @@ restart_api() {
   release apiserver
   await 'as_admin get --raw /readyz >/dev/null 2>&1'
 }
-kill_programs() { pgrep -f "seer-kube|seer-runtime.* forward" | while read -r p; do ! grep -qz "$HOME" "/proc/$p/environ" || kill -9 "$p"; done; }
+programs() { pgrep -f "seer-kube|seer-runtime.* forward" | while read -r p; do ! grep -qsz "$HOME" "/proc/$p/environ" || echo "$p"; done; }
+kill_programs() { programs | xargs -r kill -9; }
 cut=${E2E_CUT:-20}
 away() { cut_network && sleep "$cut" && mend_network; }
 
@@ -182,11 +196,14 @@ echo "== GPUs: two, which others do not get; a quota"
 experiment two 'timeout: 20m, gpu: A100, gpu_count: 2'
 "$SEER" up two.yaml --name two --yes -q >/dev/null
 "$SEER" call two tools.gpus | tee gpus.txt | grep -q '0, NVIDIA A100.*1, NVIDIA A100.*0,1'
-if "$SEER" up two.yaml --name more --yes -q >more.txt 2>&1; then false; fi
-grep -q 'no A100 free now' more.txt
+if "$SEER" up two.yaml --name more --max-wait 8s --yes -q >more.txt 2>&1; then false; fi
+grep -q 'Insufficient nvidia.com/gpu' more.txt
+await '[ "$(pods | wc -l)" = 1 ]'
+"$SEER" up two.yaml --name more --yes -q >/dev/null 2>more.txt & # this one waits, and gets what the other one gives back
+waiting=$!
+await '[ "$(pods | wc -l)" = 2 ]'
 "$SEER" down two -q
-await '! pods | grep -q .'
-"$SEER" up two.yaml --name more --yes -q >/dev/null
+wait $waiting || { cat more.txt; false; }
 test "$("$SEER" call more tools.echo text=mine)" = '"mine"'
 
 echo "== preempted by a pod of higher priority"
@@ -205,7 +222,7 @@ ended more 'failed.*preempted'
 as_admin delete pod urgent --now >/dev/null
 as_admin create quota few -n agents --hard=requests.nvidia.com/gpu=1 >/dev/null
 await 'as_admin get quota few -n agents -o jsonpath={.status.hard} | grep -q nvidia'
-refused two 'quota few|no A100 free now'
+refused two 'quota few'
 as_admin delete quota few -n agents >/dev/null
 
 echo "== an image that is not there, no memory, the time limit"
@@ -220,11 +237,13 @@ refused missing 'localhost:5000/none:1.*(not found|pulled)'
 experiment small 'timeout: 10m, cpu: 0.5, memory: 0.5, execution_mode: cli' # of the class that the kernel spares: the kubelet gives it all that it may use
 "$SEER" up small.yaml --name small --yes -q >/dev/null
 # Of all programs in the pod, the kernel is to choose the first.
-timeout 20 "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; exec python3 -c "x = bytearray(1 << 30)"' >/dev/null 2>&1 || true
+fails_within 30 'OOMKilled' "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; while :; do python3 -c "x = bytearray(1 << 30)"; done'
 ended small 'failed.*OOMKilled'
 experiment plain 'timeout: 20m'
 "$SEER" up plain.yaml --name deleted --yes -q >/dev/null
-as_admin delete pods -n agents --all --wait=false >/dev/null
+delete_pods() { sleep 3 && as_admin delete pods -n agents --all --wait=false >/dev/null; }
+delete_pods &
+fails_within 45 'deleted' "$SEER" exec deleted -- sleep 600
 ended deleted 'stopped.*deleted'
 experiment short 'timeout: 1m'
 "$SEER" up short.yaml --name short --yes -q >/dev/null
@@ -245,16 +264,53 @@ await 'as_admin get node node1 | grep -qw Ready'
 
 echo "== no network: refused where the cluster does not keep policies, proven where it does"
 experiment closed 'timeout: 10m, network: none'
-refused closed 'does not keep the NetworkPolicy|enforce'
+refused closed 'does not keep the NetworkPolicy of network: none, as the pod has reached the API of the cluster'
 release policies
+await 'on_node nft list table bridge policies >/dev/null 2>&1'
 "$SEER" up closed.yaml --name closed --yes -q >/dev/null
 "$SEER" up plain.yaml --name open --yes -q >/dev/null
 test "$("$SEER" call closed tools.reaches host=10.96.201.1 port=443)" = false
 test "$("$SEER" call open tools.reaches host=10.96.201.1 port=443)" = true
 experiment listed 'timeout: 10m, network: [example.org]'
-if "$SEER" up listed.yaml --name listed --yes -q >out.txt 2>err.txt; then false; fi
-grep -Eq 'list of hosts|keep the sandbox off' err.txt
+cannot_start listed 'cannot limit the sandbox to a list of hosts'
 "$SEER" down --all -q
+await '! pods | grep -q .'
+
+echo "== no network where nothing answers anyway: only with a place that does, or in a namespace that denies all"
+on_node nft add table bridge silent
+on_node nft add chain bridge silent from '{ type filter hook prerouting priority 1; ip saddr 10.96.202.0/24 ip daddr 10.96.201.1 drop; }'
+refused closed 'nothing would prove that the network is closed.*the API of the cluster.*network_probe'
+experiment probed 'timeout: 10m, network: none' 'network_probe: ["10.96.200.2:6443"]'
+"$SEER" up probed.yaml --name probed --yes -q >/dev/null
+test "$("$SEER" call probed tools.reaches host=10.96.200.2 port=6443)" = false
+"$SEER" down probed -q
+as_admin apply -n agents -f - >/dev/null <<'Y'
+{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny-all}, spec: {podSelector: {}, policyTypes: [Ingress, Egress]}}
+Y
+"$SEER" up closed.yaml --name denied --yes -q >/dev/null
+ended denied 'running.*policies of the namespace .deny-all.'
+test "$("$SEER" call denied tools.reaches host=10.96.200.2 port=6443)" = false
+"$SEER" down --all -q
+as_admin delete networkpolicy -n agents deny-all >/dev/null
+on_node nft delete table bridge silent
+await '! pods | grep -q .'
+
+echo "== a volume, which outlives its pod"
+as_admin apply -f - >/dev/null <<'Y'
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec: {capacity: {storage: 20G}, accessModes: [ReadWriteOnce], hostPath: {path: /var/lib/kubelet/disk, type: DirectoryOrCreate}}
+Y
+experiment volume 'timeout: 10m, volumes: [{name: seer-data, path: /data, size: 2GB}]'
+"$SEER" up volume.yaml --name first --yes -q >/dev/null
+"$SEER" exec first -- sh -c 'echo kept >/data/file'
+"$SEER" down first -q
+"$SEER" up volume.yaml --name second --yes -q >/dev/null
+test "$("$SEER" exec second -- cat /data/file)" = kept
+"$SEER" gc --provider kubernetes --dry-run >gc.txt
+as_admin get pvc seer-data -n agents >/dev/null # in use, and a dry run
+"$SEER" down second -q
 await '! pods | grep -q .'
 
 echo "== many at once"
@@ -269,10 +325,13 @@ test "$(pods | wc -l)" = "$storm"
 
 echo "== nothing is left"
 "$SEER" down --all -q
+"$SEER" gc --provider kubernetes --dry-run >gc.txt
+grep -q seer-data gc.txt
+as_admin get pvc seer-data -n agents >/dev/null
 "$SEER" gc --provider kubernetes >/dev/null
 await '[ -z "$(as_admin get pods,networkpolicies,persistentvolumeclaims -n agents -o name)" ]'
 await '[ -z "$(on_node ctr -n k8s.io containers ls -q)" ]'
 await '! inside grep -q seer- /proc/self/mountinfo'
 await '[ -z "$(inside find /sys/fs/cgroup -path "*seer-kubernetes-$cluster*/pod*" -type d)" ]'
 await '[ -z "$(inside ls /run/netns 2>/dev/null)" ]'
-await '! pgrep -f "seer-kube.*|forward $HOME" | while read -r p; do grep -qz "$HOME" "/proc/$p/environ" && echo "$p"; done | grep -q .'
+await '[ -z "$(programs)" ]'
