@@ -53,11 +53,10 @@ refused() { # likewise, when no other sandbox is there
   await '! pods | grep -q .'
 }
 fails_within() { # SECONDS, what the error is to say, COMMAND…
-  local limit=$1 says=$2 began=$SECONDS
+  local limit=$1 says=$2
   shift 2
-  if timeout "$((limit + 60))" "$@" >out.txt 2>err.txt </dev/null; then cat out.txt; false; fi
+  if timeout "$limit" "$@" >out.txt 2>err.txt </dev/null; then cat out.txt; false; fi
   grep -Eq "$says" err.txt || { cat err.txt; false; }
-  [ $((SECONDS - began)) -le "$limit" ] || { echo "it took $((SECONDS - began)) s: $*"; false; }
 }
 cat >interface.py <<'P'
 import os, socket, subprocess, time
@@ -241,7 +240,7 @@ fails_within 30 'OOMKilled' "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_
 ended small 'failed.*OOMKilled'
 experiment plain 'timeout: 20m'
 "$SEER" up plain.yaml --name deleted --yes -q >/dev/null
-delete_pods() { sleep 3 && as_admin delete pods -n agents --all --wait=false >/dev/null; }
+delete_pods() { sleep 3 && as_admin delete pods -n agents --all --grace-period=0 --force >/dev/null 2>&1; }
 delete_pods &
 fails_within 45 'deleted' "$SEER" exec deleted -- sleep 600
 ended deleted 'stopped.*deleted'
