@@ -101,6 +101,7 @@ grep -q 'agents' plan.txt
 grep -q 'pod of a machine (dry run)' doctor.txt
 if grep -E '✗|failed' doctor.txt; then false; fi
 
+experiment plain 'timeout: 20m'
 echo "== the example: byte for byte what a local run gives"
 "$SEER" run --yes demo/seer.yaml -q --set sandbox.provider=kubernetes --set sandbox.provider_options.kubernetes.image=localhost/python:1 >kubernetes.txt
 cmp demo/runs/latest/outputs/report.md local.md
@@ -238,7 +239,6 @@ experiment small 'timeout: 10m, cpu: 0.5, memory: 0.5, execution_mode: cli' # of
 # Of all programs in the pod, the kernel is to choose the first.
 fails_within 30 'OOMKilled' "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; while :; do python3 -c "x = bytearray(1 << 30)"; done'
 ended small 'failed.*OOMKilled'
-experiment plain 'timeout: 20m'
 "$SEER" up plain.yaml --name deleted --yes -q >/dev/null
 delete_pods() { sleep 3 && as_admin delete pods -n agents --all --wait=false >/dev/null; }
 delete_pods &
@@ -261,6 +261,7 @@ as_admin uncordon node1 >/dev/null
 "$SEER" up plain.yaml --name lost --yes -q >/dev/null
 hold kubelet kubelet
 ended lost 'unreachable.*node'
+await '[ -n "$(as_admin get pods -n agents -o "jsonpath={.items[*].metadata.deletionTimestamp}")" ]' # the cluster has given it up
 release kubelet
 ended lost '(failed|stopped).*(node|deleted)'
 await '! pods | grep -q .'
