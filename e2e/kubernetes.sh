@@ -261,11 +261,14 @@ as_admin uncordon node1 >/dev/null
 "$SEER" up plain.yaml --name lost --yes -q >/dev/null
 hold kubelet kubelet
 ended lost 'unreachable.*node'
-await '[ -n "$(as_admin get pods -n agents -o "jsonpath={.items[*].metadata.deletionTimestamp}")" ]' # the cluster has given it up
+# The cluster taints a node that is lost, but not where it is the only one.
+as_admin taint node node1 node.kubernetes.io/unreachable=:NoExecute >/dev/null
+await '[ -n "$(as_admin get pods -n agents -o "jsonpath={.items[*].metadata.deletionTimestamp}")" ]'
 release kubelet
 ended lost '(failed|stopped).*(node|deleted)'
 await '! pods | grep -q .'
 await 'as_admin get node node1 | grep -qw Ready'
+as_admin taint node node1 node.kubernetes.io/unreachable- >/dev/null 2>&1 || true # it was taken away with the node's return
 
 echo "== no network: refused where the cluster does not keep policies, proven where it does"
 experiment closed 'timeout: 10m, network: none'
