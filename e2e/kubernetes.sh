@@ -287,7 +287,7 @@ await '! pods | grep -q .'
 echo "== no network where nothing answers anyway: only with a place that does, or in a namespace that denies all"
 on_node nft -f - <<'N'
 table bridge silent {
-  chain from { type filter hook prerouting priority 1; ip saddr 10.96.202.0/24 ip daddr 10.96.201.1 drop; }
+  chain from { type filter hook prerouting priority -300; ip saddr 10.96.202.0/24 ip daddr 10.96.201.1 drop; }
 }
 N
 refused closed 'nothing would prove that the network is closed.*the API of the cluster.*network_probe'
