@@ -53,11 +53,10 @@ refused() { # likewise, when no other sandbox is there
   await '! pods | grep -q .'
 }
 fails_within() { # SECONDS, what the error is to say, COMMAND…
-  local limit=$1 says=$2 began=$SECONDS
+  local limit=$1 says=$2
   shift 2
-  if timeout "$((limit + 60))" "$@" >out.txt 2>err.txt </dev/null; then cat out.txt; false; fi
+  if timeout "$limit" "$@" >out.txt 2>err.txt </dev/null; then cat out.txt; false; fi
   grep -Eq "$says" err.txt || { cat err.txt; false; }
-  [ $((SECONDS - began)) -le "$limit" ] || { echo "it took $((SECONDS - began)) s: $*"; false; }
 }
 cat >interface.py <<'P'
 import os, socket, subprocess, time
@@ -102,6 +101,7 @@ grep -q 'agents' plan.txt
 grep -q 'pod of a machine (dry run)' doctor.txt
 if grep -E '✗|failed' doctor.txt; then false; fi
 
+experiment plain 'timeout: 20m'
 echo "== the example: byte for byte what a local run gives"
 "$SEER" run --yes demo/seer.yaml -q --set sandbox.provider=kubernetes --set sandbox.provider_options.kubernetes.image=localhost/python:1 >kubernetes.txt
 cmp demo/runs/latest/outputs/report.md local.md
@@ -239,11 +239,12 @@ experiment small 'timeout: 10m, cpu: 0.5, memory: 0.5, execution_mode: cli' # of
 # Of all programs in the pod, the kernel is to choose the first.
 fails_within 30 'OOMKilled' "$SEER" exec small -- sh -c 'echo 1000 >/proc/1/oom_score_adj; while :; do python3 -c "x = bytearray(1 << 30)"; done'
 ended small 'failed.*OOMKilled'
-experiment plain 'timeout: 20m'
 "$SEER" up plain.yaml --name deleted --yes -q >/dev/null
 delete_pods() { sleep 3 && as_admin delete pods -n agents --all --wait=false >/dev/null; }
 delete_pods &
-fails_within 45 'deleted' "$SEER" exec deleted -- sleep 600
+code=0 # a pod that is deleted has the time to end its commands, and their exit codes arrive
+timeout 30 "$SEER" exec deleted -- sleep 600 >/dev/null || code=$?
+test $code = 137
 ended deleted 'stopped.*deleted'
 experiment short 'timeout: 1m'
 "$SEER" up short.yaml --name short --yes -q >/dev/null
@@ -251,16 +252,23 @@ ended short 'stopped.*time'
 
 echo "== a node that is drained, and one that is lost"
 "$SEER" up plain.yaml --name drained --yes -q >/dev/null
-as_admin drain node1 --force --delete-emptydir-data >/dev/null 2>&1
+inside pkill -STOP -x python3 # so that the pod takes all of its grace, and somebody sees why it ends
+as_admin drain node1 --force --delete-emptydir-data >/dev/null 2>&1 &
+draining=$!
 ended drained 'failed.*(drained|evicted)'
+wait $draining
 as_admin uncordon node1 >/dev/null
 "$SEER" up plain.yaml --name lost --yes -q >/dev/null
 hold kubelet kubelet
 ended lost 'unreachable.*node'
+# The cluster taints a node that is lost, but not where it is the only one.
+as_admin taint node node1 node.kubernetes.io/unreachable=:NoExecute >/dev/null
+await '[ -n "$(as_admin get pods -n agents -o "jsonpath={.items[*].metadata.deletionTimestamp}")" ]'
 release kubelet
 ended lost '(failed|stopped).*(node|deleted)'
 await '! pods | grep -q .'
 await 'as_admin get node node1 | grep -qw Ready'
+as_admin taint node node1 node.kubernetes.io/unreachable- >/dev/null 2>&1 || true # it was taken away with the node's return
 
 echo "== no network: refused where the cluster does not keep policies, proven where it does"
 experiment closed 'timeout: 10m, network: none'
@@ -277,8 +285,11 @@ cannot_start listed 'cannot limit the sandbox to a list of hosts'
 await '! pods | grep -q .'
 
 echo "== no network where nothing answers anyway: only with a place that does, or in a namespace that denies all"
-on_node nft add table bridge silent
-on_node nft add chain bridge silent from '{ type filter hook prerouting priority 1; ip saddr 10.96.202.0/24 ip daddr 10.96.201.1 drop; }'
+on_node nft -f - <<'N'
+table bridge silent {
+  chain from { type filter hook prerouting priority -300; ip saddr 10.96.202.0/24 ip daddr 10.96.201.1 drop; }
+}
+N
 refused closed 'nothing would prove that the network is closed.*the API of the cluster.*network_probe'
 experiment probed 'timeout: 10m, network: none' 'network_probe: ["10.96.200.2:6443"]'
 "$SEER" up probed.yaml --name probed --yes -q >/dev/null
