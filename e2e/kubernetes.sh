@@ -299,7 +299,7 @@ as_admin apply -n agents -f - >/dev/null <<'Y'
 {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny-all}, spec: {podSelector: {}, policyTypes: [Ingress, Egress]}}
 Y
 "$SEER" up closed.yaml --name denied --yes -q >/dev/null
-ended denied 'running.*policies of the namespace .deny-all.'
+ended denied 'running.*policies.of.the.namespace..deny-all.'
 test "$("$SEER" call denied tools.reaches host=10.96.200.2 port=6443)" = false
 "$SEER" down --all -q
 as_admin delete networkpolicy -n agents deny-all >/dev/null
