@@ -262,7 +262,7 @@ as_admin uncordon node1 >/dev/null
 hold kubelet kubelet
 ended lost 'unreachable.*node'
 # The cluster taints a node that is lost, but not where it is the only one.
-as_admin taint node node1 node.kubernetes.io/unreachable=:NoExecute >/dev/null
+as_admin taint --overwrite node node1 node.kubernetes.io/unreachable=:NoExecute >/dev/null
 await '[ -n "$(as_admin get pods -n agents -o "jsonpath={.items[*].metadata.deletionTimestamp}")" ]'
 release kubelet
 ended lost '(failed|stopped).*(node|deleted)'
