@@ -70,8 +70,8 @@ func (j *journey) failed() bool {
 	}
 }
 
-// Path is where the program is, once it is there. Whoever asks at the same time waits for the same
-// journey, which goes on when ctx ends: over a slow line, the program is there for a later call.
+// Path is where the program is, once it is there. Calls at the same time wait for the same
+// transfer, which goes on when ctx ends: over a slow line, the program is there for a later call.
 //
 // find is a script that looks for the program. Its arguments are args and "Linux x86_64=SHA256"
 // for each program of this computer. Its last line is found PATH, bring SYSTEM=FOLDER, or fail WHY.

@@ -47,7 +47,7 @@ func TestCleanBackends(t *testing.T) {
 	}
 	lab.err = errors.New("read-only")
 	if gone, err := b.Prune(t.Context(), cachegc.Options{Providers: []string{"lab"}}); err == nil || len(gone) != 1 {
-		t.Errorf("what was removed before an error is told: %+v, %v", gone, err)
+		t.Errorf("the report lacks what was removed before the error: %+v, %v", gone, err)
 	}
 	lab.err = nil
 	gone, err = b.Prune(t.Context(), cachegc.Options{DryRun: true, Providers: []string{"local", "lab"}})

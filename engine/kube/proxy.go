@@ -38,7 +38,7 @@ func (c *Client) Do(ctx context.Context, contextName string, r sdk.KubeRequest, 
 			return nil, err
 		}
 		c.drop(p)
-		if again || body != nil { // whoever sends a body knows better whether to send it twice
+		if again || body != nil { // only the caller knows whether a body may be sent twice
 			return nil, sdk.Errorf(sdk.Unavailable, "reach Kubernetes: the program that does ended before it answered%s; try again", p.because())
 		}
 	}

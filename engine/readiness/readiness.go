@@ -23,7 +23,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Keep is how long findings are taken for true. Those with a failure are not kept: whoever has
+// Keep is how long findings are reused. Those with a failure are not kept: a user who has
 // mended it starts again at once.
 const Keep = 10 * time.Minute
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -144,11 +143,7 @@ func (c *cloud) killUp(t *testing.T, what trouble) bool {
 	j := p.seer(args...)
 	p.eventually("something is rented", func() bool { return c.rented() > before || j.over() })
 	after := rand.N(what.within)
-	for end := time.Now().Add(after); time.Now().Before(end) && !j.over(); time.Sleep(10 * time.Millisecond) {
-	}
-	killed := !j.over()
-	_ = j.cmd.Process.Signal(syscall.SIGKILL)
-	r := j.wait()
+	killed, r := j.killAfter(after)
 	if !killed && r.code == 0 {
 		watched(t)
 		p.ok("down", "--all")

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -101,11 +100,7 @@ func (c *two) killUp(t *testing.T) bool {
 	j := c.p.seer("up", "exp.yaml")
 	c.p.eventually("something is in the queue", func() bool { return c.first.rented() > before || j.over() })
 	after := rand.N(5 * time.Second)
-	for end := time.Now().Add(after); time.Now().Before(end) && !j.over(); time.Sleep(10 * time.Millisecond) {
-	}
-	killed := !j.over()
-	_ = j.cmd.Process.Signal(syscall.SIGKILL)
-	r := j.wait()
+	killed, r := j.killAfter(after)
 	if twins := watched(); twins != "" {
 		t.Errorf("killed %v after it was queued: %s", after, twins)
 	}

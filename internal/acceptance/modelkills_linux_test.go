@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -82,12 +81,8 @@ func killPull(p *place, served func() int64) bool {
 	for served() < until && !j.over() {
 		time.Sleep(time.Millisecond) // the hub is asked; nothing depends on how long
 	}
-	for end := time.Now().Add(after); time.Now().Before(end) && !j.over(); {
-		time.Sleep(time.Millisecond)
-	}
-	_ = j.cmd.Process.Signal(syscall.SIGKILL)
-	r := j.wait()
-	if r.code != 128+int(syscall.SIGKILL) && r.code != 0 {
+	killed, r := j.killAfter(after)
+	if !killed && r.code != 0 {
 		p.t.Errorf("it ended with %d by itself: %s", r.code, clip(r.err))
 	}
 	return r.code != 0

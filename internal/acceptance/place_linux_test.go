@@ -205,6 +205,15 @@ func (j *job) over() bool {
 	return i < 0 || strings.HasPrefix(string(state)[i+1:], " Z")
 }
 
+// killAfter kills the program after a time, unless it ends before.
+func (j *job) killAfter(d time.Duration) (killed bool, r result) {
+	j.p.t.Helper()
+	kill := time.AfterFunc(d, func() { _ = j.cmd.Process.Kill() })
+	defer kill.Stop()
+	r = j.wait()
+	return r.code == 128+int(syscall.SIGKILL), r
+}
+
 // wait returns how the program ended. One that does not end fails the test.
 func (j *job) wait() result {
 	j.p.t.Helper()

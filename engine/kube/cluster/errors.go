@@ -137,7 +137,7 @@ func (c *Cluster) credential() string {
 func (c *Cluster) expiry() string {
 	data := c.config.CertData
 	if len(data) == 0 {
-		data, _ = os.ReadFile(c.config.CertFile) // whoever cannot read it has said so
+		data, _ = os.ReadFile(c.config.CertFile) // a file that cannot be read was an error before
 	}
 	block, _ := pem.Decode(data)
 	if block == nil {

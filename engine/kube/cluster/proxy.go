@@ -17,7 +17,7 @@ import (
 )
 
 // Proxy passes requests on to clusters, with the credentials of the kubeconfig. A client names the
-// context by a header, see package kubewire. Whoever can connect to it can do what its user can.
+// context by a header, see package kubewire. A program that can connect to it can do what its user can.
 type Proxy struct {
 	Config Config
 

@@ -100,7 +100,7 @@ func hostPorts(spec *sdk.MachineSpec) (ports []int, err error) {
 // hostSocket is the name of the socket that leads to a port of this computer.
 func hostSocket(port int) string { return "host-" + strconv.Itoa(port) }
 
-// inside is what the runtime is told of the network proxy.
+// inside is the part of the configuration that the runtime gets.
 func (g *proxyNote) inside() netproxy.Inside {
 	in := netproxy.Inside{Dir: "/run/seer/ports"}
 	for _, port := range g.Ports {
