@@ -41,6 +41,10 @@ type hubFault struct {
 // hubBlock is what a mover loses at most of one connection; see package transfer.
 const hubBlock = 8 << 20
 
+// firstBlobs is how many requests begin the downloads of the LFS files of modelFiles. A refusal
+// means that a signature has expired only once the host has sent content.
+const firstBlobs = 3
+
 func modelFiles() map[string]fakehub.File {
 	return map[string]fakehub.File{
 		"config.json":            {Content: fakehub.Text(`{"a":1}`)},
@@ -81,8 +85,8 @@ func hubBodyFaults() []hubFault {
 		{name: "nothing; the ETags of the content network are no hashes"},
 		{name: "every redirect is absolute", faults: []fakehub.Fault{{Call: fakehub.Resolve, Redirect: fakehub.Absolute}}},
 		{name: "a mirror sends large files itself", faults: []fakehub.Fault{{Call: fakehub.Resolve, Redirect: fakehub.Relative}}},
-		{name: "a signature expires, of an open model", faults: blob(fakehub.Fault{Expired: true, Skip: 2, Times: 2})},
-		{name: "a signature expires, of a gated model", repo: gated, faults: blob(fakehub.Fault{Expired: true, Skip: 2, Times: 2})},
+		{name: "a signature expires, of an open model", faults: blob(fakehub.Fault{Expired: true, Skip: firstBlobs, Times: 2})},
+		{name: "a signature expires, of a gated model", repo: gated, faults: blob(fakehub.Fault{Expired: true, Skip: firstBlobs, Times: 2})},
 		{name: "every signature has expired", repo: gated, faults: blob(fakehub.Fault{Expired: true}), code: 10, says: []string{"403"}},
 		{name: "ranges are ignored", faults: blob(fakehub.Fault{IgnoreRange: true})},
 		{name: "416 to each range", faults: blob(fakehub.Fault{NoRange: true})},
