@@ -24,6 +24,19 @@ TOOLS = """
         return 2 * x
 """
 
+# Answers one call only after another, so that the answer does not come with that to submit().
+ORACLE = """
+    import threading
+    spoken = threading.Event()
+    @expose(concurrent=True)
+    def says(x: int) -> str:
+        spoken.wait()
+        return 'quag' + 'mire' * x
+    @expose(concurrent=True)
+    def speak() -> None:
+        spoken.set()
+"""
+
 # Prints what it was given, and calls what is served.
 AGENT = """
     import json, os, sys
@@ -115,21 +128,23 @@ class TestAgent(Case):
         header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
         (hidden / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"four")
         scoped = self.start(ScopedSandbox, models=[ModelConfig(str(hidden), hidden=True)], network="none")
-        library = scoped.serve(self.write("oracle.py", "@expose\ndef says(x: int) -> str:\n    return 'quag' + 'mire' * x\n"), name="oracle")
+        library = scoped.serve(self.write("oracle.py", ORACLE), name="oracle")
         session = Session(library.path)
         self.agent(library.path, """
     import oracle
     job = oracle.says.submit(1)
+    oracle.speak()
     print(job.result(), "[call:%s]" % job.id)
     """)
         messages = asyncio.run(heard(task="Go.", session=session, provider="command", command=["python3", "agent.py"]))
         [seen] = [m for m in messages if m.type == "end.hidden_names_seen"]
         self.assertEqual(seen.data["places"], ["once in agent.log", "once in the sandbox's answers to the agent"])
         folder = next(Path(m.data["folder"]) for m in messages if m.type == "run.started")
-        [call] = [json.loads(line) for line in (folder / "record" / "calls.jsonl").read_text().splitlines()]
+        calls = [json.loads(line) for line in (folder / "record" / "calls.jsonl").read_text().splitlines()]
+        [call] = [c for c in calls if c["function"] == "says"]
         self.assertIn("[call:%s]" % call["id"], said(messages)[0])
         self.assertEqual(json.loads((folder / "record" / "bodies" / call["arguments"][:2] / call["arguments"]).read_text()), {"args": [], "kwargs": {"x": 1}})
-        self.assertEqual([m.data["calls"] for m in messages if m.type == "run.ended"], [1])
+        self.assertEqual([m.data["calls"] for m in messages if m.type == "run.ended"], [2])
 
     def test_mcp_server_inside(self):
         """The agent starts the server of its configuration, which calls the function."""
