@@ -12,6 +12,11 @@ PLATFORMS := linux/amd64 linux/arm64
 TESTFLAGS ?=
 # Checkouts in other folders, tests and scripts share what is compiled.
 export GOFLAGS := -trimpath $(GOFLAGS)
+# Without cgo, as it is released: with it, all that can use the network would be compiled once more
+# for `runtime`. The race detector needs cgo, so its recipes take the variable away; it cannot be 1,
+# which would also hold for Wasm.
+export CGO_ENABLED := 0
+RACE := env -u CGO_ENABLED
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
@@ -29,10 +34,10 @@ seer: plugins
 runtime:
 	@mkdir -p $(BIN)/runtime
 	@for p in $(PLATFORMS) $$($(GO) env GOOS)/$$($(GO) env GOARCH); do \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' \
 			-o $(BIN)/runtime/seer-runtime-$${p%/*}-$${p#*/} ./engine/runtime/seer-runtime; \
 	done
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' \
+	$(GO) build -ldflags '-s -w' \
 		-o $(BIN)/runtime/seer-kube-$$($(GO) env GOOS)-$$($(GO) env GOARCH) ./engine/kube/seer-kube
 
 plugins:
@@ -49,6 +54,8 @@ wheel: build
 demo: build
 	scripts/demo
 
+# What runs on other systems is compiled with e2e.
+test: PLATFORMS :=
 test: setup-test build lint-quick unit
 
 .PHONY: lint-quick
@@ -58,9 +65,9 @@ lint-quick:
 	$(GO) vet ./...
 	$(GO) mod verify >/dev/null
 
-# What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a
-# registry server that has to be compiled.
-LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestKilledPull|TestPythonIsKilledOnACloud|TestHubModelsOnACloud|TestHiddenHubModelsOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff)$$
+# What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a model
+# in training, a registry server that has to be compiled.
+LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestKilledPull|TestPythonIsKilledOnACloud|TestHubModelsOnACloud|TestHiddenHubModelsOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff|TestTraining)$$
 # What needs gVisor's runsc, which takes minutes to build, runs in e2e/gvisor.sh.
 GVISOR := TestGVisor|/^gvisor$$
 
@@ -71,17 +78,16 @@ compiled: seer
 	@scripts/compiled $(BIN)
 
 # Three packages at a time, as most of them wait for other processes; the longest first,
-# so that nothing else has ended when they begin. Four tests of a package run at a time, as
+# so that none of them runs alone at the end. Four tests of a package run at a time, as
 # many wait for leases and timeouts. lint-quick has vetted. Linking is half as
 # dear without symbols that only a debugger reads; reports of races name their lines all the same.
 GOTEST := $(GO) test $(TESTFLAGS) -vet off -parallel 4 -ldflags '-s -w'
 unit race-built long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit race-built long-built: export GORACE = atexit_sleep_ms=100
+LONGEST := ./cmd/seer ./internal/acceptance ./engine/run ./engine/python ./engine ./engine/runtime ./engine/machine/local ./engine/plugin/host
 unit: compiled
-	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
-	cd examples/agents && "$(SEER_PYTHON)" -m unittest
-	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
+	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' $(LONGEST) ./...
 
 # The race detector doubles the time of the tests, so it runs with e2e. Without what tests other
 # programs than ours, and without what runs Seer only as a program, which has no detector.
@@ -89,16 +95,16 @@ NORACE := /internal/(acceptance|archtest)$$|/cmd/seer|/examples|/python$$|/plugi
 .PHONY: race race-built
 race: setup-test build compiled race-built
 race-built:
-	$(GOTEST) -race -p 3 -timeout 40m -skip '$(LONG)|$(GVISOR)' $$($(GO) list ./... | grep -vE '$(NORACE)')
+	$(RACE) $(GOTEST) -race -p 3 -timeout 40m -skip '$(LONG)|$(GVISOR)' $$($(GO) list ./... | grep -vE '$(NORACE)')
 
 # Everything must keep compiling where we cannot run it; part of e2e. What `runtime` and
 # `seer` have compiled is not compiled anew.
 cross:
 	@for p in linux/arm64 darwin/arm64; do \
 		echo "cross-build $$p"; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./cmd/seer; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./engine/runtime/seer-runtime; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./engine/kube/seer-kube; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./cmd/seer; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./engine/runtime/seer-runtime; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -ldflags '-s -w' -o /dev/null ./engine/kube/seer-kube; \
 	done
 
 # With the long tests among its scripts.
@@ -108,7 +114,8 @@ e2e: setup-e2e build compiled
 .PHONY: long long-built
 long: setup-e2e build compiled long-built
 long-built:
-	$(GOTEST) -race -timeout 40m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
+	$(GOTEST) -timeout 40m -run '$(LONG)' ./internal/acceptance ./examples
+	$(RACE) $(GOTEST) -race -timeout 40m -run '$(LONG)' ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their fakes: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.
@@ -117,15 +124,15 @@ CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/...
 
 test-clouds: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 test-clouds: setup-test build
-	$(GO) test -race $(TESTFLAGS) -timeout 20m $(CLOUDS)
-	$(GO) test -race $(TESTFLAGS) -timeout 40m -run Cloud ./internal/acceptance
+	$(RACE) $(GO) test -race $(TESTFLAGS) -timeout 20m $(CLOUDS)
+	$(RACE) $(GO) test -race $(TESTFLAGS) -timeout 40m -run Cloud ./internal/acceptance
 
 soak: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 soak: export SEER_SOAK = 1
 # Where the kills of starts on clouds are counted, so that a soak goes on after a break.
 soak: export SEER_SOAK_DIR ?= $(CURDIR)/$(BIN)/soak
 soak: setup-test build
-	$(GO) test -race $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
+	$(RACE) $(GO) test -race $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
 
 # Tests that start processes, 50 times beside two busy loops; goes on after a break.
 flaky: export SEER_TEST_BIN = $(CURDIR)/$(BIN)

@@ -32,9 +32,8 @@ type result struct {
 // The one global of this package: tests have no other common owner.
 var shared = builder{built: map[string]*result{}}
 
-// What [Prepare] tells the tests of this package, which do the compiling: only a
-// test binary has the cache keys of a test binary, and one without the race
-// detector is thirty times faster.
+// What [Prepare] tells the tests of this package, which do the compiling: a program without
+// the race detector is thirty times faster.
 const (
 	CacheVariable   = "SEER_HOSTTEST_CACHE"
 	PluginsVariable = "SEER_HOSTTEST_PLUGINS"
@@ -49,6 +48,9 @@ const naivePlugin, naiveFolder = "expose-escape.wasm", "naive"
 // finished build has compiled ($SEER_TEST_BIN, `make compiled`) is copied.
 func Prepare(cache string, sources ...string) error {
 	root, err := root()
+	if err == nil {
+		err = KeyAsInstalled()
+	}
 	if err != nil {
 		return err
 	}
