@@ -126,11 +126,6 @@ class TestTraining(unittest.TestCase):
         weights[name][place] += step
         return (losses[0] - losses[1]) / (2 * step)
 
-    def test_short_run_learns_from_context(self):
-        _, losses = train.train(self.SHAPE, seed=3, steps=600, batch=8)
-        guessing = np.log(self.SHAPE.vocabulary - 1)  # the best without looking back
-        self.assertLess(np.mean(losses[-20:]), guessing - 0.1)
-
     def test_same_seed_gives_the_same_bytes(self):
         one, two = (
             train.train(self.SHAPE, seed=3, steps=20, batch=8)[0] for _ in range(2)
