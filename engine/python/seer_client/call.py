@@ -94,7 +94,7 @@ class Call:
                     if event.kind != "item":
                         self._end(event)
                     return event
-                if event.kind == "calls" and self.doubted:
+                if event.kind == "calls":
                     self._told(event)
             except (Cut, NotThere, NotReady, Rejected) as e:
                 self._again(e)
@@ -112,10 +112,10 @@ class Call:
             raise SeerError("a call cannot be followed in a process that was forked from the one that made it")
         client, link = self.client, None
         if self.sent is None:
-            link = client.take(self.submit)
+            link = client.take(self)
         if link is None:
             self.info = client.info()
-            link = client.connect(self.info, self.submit)
+            link = client.connect(self.info, self)
         self.link = link
         if self.aborted:
             raise Aborted
@@ -133,6 +133,7 @@ class Call:
         """Whether the caller wants to see it."""
         kind = event.kind
         if kind in ("queued", "waiting"):
+            self._heard()
             self._waits(kind == "queued" or "position" in event.header)
             if self.deadline is not None and time.monotonic() > self.deadline:
                 self._silent()
@@ -144,7 +145,8 @@ class Call:
             return False  # it has come before
         if kind == "error" and self._forgotten(event):
             raise Cut("the sandbox does not know the call")
-        self.next, self.heard, self.pause = n + 1, time.monotonic(), 0.0
+        self.next = n + 1
+        self._heard()
         if self.queued:
             self._waits(False)
         if kind == "output":
@@ -152,6 +154,10 @@ class Call:
                 show(self.options.output, event.header.get("stream", 1), str(event.body, "utf-8", "replace"))  # type: ignore[arg-type]
             return False
         return True
+
+    def _heard(self) -> None:
+        """There is a sign of the call: from here on, the patience with faults counts."""
+        self.heard, self.pause = time.monotonic(), 0.0
 
     def _forgotten(self, event: Event) -> bool:
         """Whether the call has to be sent as a whole (again). The sandbox then sees by its age whether it may run."""
@@ -216,6 +222,9 @@ class Call:
             pass  # it shows with the next event
 
     def _told(self, event: Event) -> None:
+        self._heard()
+        if not self.doubted:
+            return
         body = event.body if type(event.body) is bytes else event.body[0]
         state = state_of(body, self.id)
         self.doubted = False

@@ -17,7 +17,7 @@ from .errors import SeerError, UnknownCall, error_of
 from .framing import Event, strict_json
 from .futures import PendingCall, Stream, Threads
 from .handle import Handle
-from .http_transport import HTTPTransport, one_request
+from .http_transport import FIRST_PIECE, HTTPTransport, one_request
 from .settings import Options, current_options
 from .socket_transport import CANCEL_SECONDS, SocketTransport
 
@@ -34,6 +34,7 @@ class Client:
     def __init__(self, connection_file: "os.PathLike[str] | str", patience: float = PATIENCE_SECONDS) -> None:
         self.file, self.patience = os.fspath(connection_file), patience
         self._hand_over, self._posting = True, False  # as long as it works; whether ordinary calls go by HTTP
+        self._carried = False  # whether large ones do
         self._begin()
 
     def _begin(self) -> None:
@@ -144,9 +145,9 @@ class Client:
         """Where the service is now."""
         return read_info(self.file)
 
-    def take(self, post: bool) -> Any:
+    def take(self, call: Call) -> Any:
         """A kept connection that is still good."""
-        kept = self._posts if post or self._posting else self._idle
+        kept = self._posts if self._posting or self._posts_it(call) else self._idle
         while kept:
             try:
                 link = kept.pop()
@@ -165,9 +166,15 @@ class Client:
         else:
             link.close()
 
-    def connect(self, info: Info, post: bool) -> Any:
+    def _posts_it(self, call: Call) -> bool:
+        """Whether a call goes by HTTP in any case. Over a network, HTTP goes on in the middle of a value after a cut."""
+        return call.submit or (self._carried and (call.size > FIRST_PIECE or call.begun))
+
+    def connect(self, info: Info, call: Call) -> Any:
         """A new connection."""
-        if self._hand_over and info.local and not post:
+        self._carried = info.carried
+        post = self._posts_it(call)
+        if self._hand_over and (info.local or info.carried) and not post:
             try:
                 link = SocketTransport(info)
                 self._posting = False

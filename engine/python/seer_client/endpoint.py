@@ -41,6 +41,12 @@ class Info(NamedTuple):
         return self.endpoint.startswith("unix:")
 
     @property
+    def carried(self) -> bool:
+        """Whether a process of this computer carries connections on, whole: `seer-runtime forward`."""
+        url = urlsplit(self.endpoint)
+        return url.scheme == "http" and url.hostname in ("127.0.0.1", "::1", "localhost")
+
+    @property
     def slow(self) -> bool:
         """Whether bytes are dearer than the time to compress them."""
         return not self.local and urlsplit(self.endpoint).hostname not in ("127.0.0.1", "::1", "localhost")
@@ -99,13 +105,13 @@ def _dial_unix(path: str) -> socket.socket:
         raise
 
 
-def idle_check(sock: socket.socket) -> Callable[[], bool]:
-    """Tells whether a kept connection is still good: nothing comes on it unless it is being closed."""
+def arrival(sock: socket.socket) -> Callable[[float], bool]:
+    """Tells whether something comes on a connection, or its end, within seconds."""
     if not hasattr(select, "poll"):
-        return lambda: not select.select([sock], [], [], 0)[0]
+        return lambda seconds: bool(select.select([sock], [], [], seconds)[0])
     poll = select.poll()
     poll.register(sock, select.POLLIN)
-    return lambda: not poll.poll(0)
+    return lambda seconds: bool(poll.poll(seconds * 1000))
 
 
 # --- what may go wrong on the way; only the modules of the client see these

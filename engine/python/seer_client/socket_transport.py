@@ -6,11 +6,13 @@ import socket
 import time
 from typing import Any, Dict, List, Optional
 
-from .endpoint import Cut, Info, NotReady, NotThere, NoUpgrade, Rejected, dial, idle_check
+from .endpoint import Cut, Info, NotReady, NotThere, NoUpgrade, Rejected, arrival, dial
 from .framing import MAX_FRAME_HEADER, Event, FrameStream
 
 HAND_OVER_SECONDS = 75.0  # the sandbox waits up to a minute for a worker that is starting
 CANCEL_SECONDS = 5.0
+SILENT_SECONDS, ANSWER_SECONDS = 50.0, 30.0  # without a word over a network, until the worker is asked; and until it has answered
+_LINGER = 150  # seconds that a call goes on after a cut of the network; the worker's own time is for a killed client
 _ASK_FIRST = 1 << 20  # a repeat of more than that asks whether the call is known before it sends it all again
 _KEEPS_MUCH = 1 << 16  # an answer of more than that is acknowledged at once, so that it need not be kept
 
@@ -24,6 +26,7 @@ class SocketTransport:
         except (OSError, ValueError) as e:
             raise NotThere(str(e)) from None
         self._wire, self._whole, self._told, self._timeout = FrameStream(self._sock), False, 0, False
+        self._carried = info.carried
         try:
             self._sock.settimeout(HAND_OVER_SECONDS)
             self._upgrade(info)
@@ -34,7 +37,7 @@ class SocketTransport:
         except BaseException:
             self._sock.close()
             raise
-        self.idle = idle_check(self._sock)
+        self._comes = arrival(self._sock)
 
     def _upgrade(self, info: Info) -> None:
         request = ("GET %s HTTP/1.1\r\nHost: sandbox\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: seer-frames/2\r\n\r\n"
@@ -48,7 +51,7 @@ class SocketTransport:
         status = int(words[1]) if len(words) > 1 and words[0].startswith(b"HTTP/1.") and words[1].isdigit() else 0
         if status == 101:
             self._wire.rest = body
-        elif status in (426, 501):
+        elif status in (426, 501) or (self._carried and b"\r\nseer:" not in head.lower()):  # a tunnel has answered
             raise NoUpgrade
         else:
             refused = Rejected(status, self._body(head, body))
@@ -81,7 +84,7 @@ class SocketTransport:
             call.known = False
             self._wire.write(b'{"t":"attach","id":"%s","from":%d}' % (call.id.encode(), call.next))
         else:
-            self._wire.write(_call_header(call), call.body, call.size)
+            self._wire.write(_call_header(call, b',"linger":%d' % _LINGER if self._carried else b""), call.body, call.size)
         self._whole = True
 
     def event(self, call: Any) -> Event:
@@ -89,9 +92,26 @@ class SocketTransport:
         if call.used > self._told and not self._wire.rest:
             self._told = call.used
             self._wire.write(b'{"t":"more","id":"%s","n":%d}' % (call.id.encode(), call.used))
+        if self._carried and not self._wire.rest:
+            self._await(call)
         if call.deadline is not None:
             self._limit(call.deadline)
         return self._wire.read()
+
+    def _await(self, call: Any) -> None:
+        """Waits for something. A network may be gone without a word, so that a silent one is asked."""
+        left = SILENT_SECONDS if call.deadline is None else call.deadline - time.monotonic()
+        if self._comes(min(max(left, 0.001), SILENT_SECONDS)):
+            return
+        if left <= SILENT_SECONDS and call.deadline is not None:
+            raise socket.timeout
+        self.ask(call)
+        if not self._comes(ANSWER_SECONDS):
+            raise Cut("nothing has come for %g seconds" % (SILENT_SECONDS + ANSWER_SECONDS))
+
+    def idle(self) -> bool:
+        """Whether the kept connection is still good: nothing comes on it unless it is being closed."""
+        return not self._comes(0)
 
     def _limit(self, deadline: Optional[float]) -> None:
         self._timeout = deadline is not None
@@ -129,8 +149,9 @@ class SocketTransport:
         self._sock.close()
 
 
-def _call_header(call: Any) -> bytes:
-    more = b"," + call.options.head if call.options.head else b""
+def _call_header(call: Any, more: bytes) -> bytes:
+    if call.options.head:
+        more += b"," + call.options.head
     if call.tagged:
         more += b',"tagged":true'
     if call.sent is not None:

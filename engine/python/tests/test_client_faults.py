@@ -91,10 +91,11 @@ class Cutter:
 class Cuts(unittest.TestCase):
     """A connection that is cut at any byte makes no difference."""
 
-    def cut_everywhere(self, check, step=1, **way):
+    def cut_everywhere(self, check, step=1, http=False, **way):
         with Front(service(), **way) as front:
             cutter = Cutter(front)
             with Client(front.file) as whole:
+                whole._hand_over = not http
                 check(whole)
             up, down = cutter.passed[-1]
             self.assertGreater(min(up, down), 100)
@@ -102,6 +103,7 @@ class Cuts(unittest.TestCase):
                 cutter.limits = [(at, None) if at < up else (None, at - up)]
                 before = len(front.worker.begun)
                 with self.subTest(at), Client(front.file) as client:
+                    client._hand_over = not http
                     check(client)
                 self.assertEqual(len(front.worker.begun), before + 1)
                 cutter.clean()
@@ -110,6 +112,9 @@ class Cuts(unittest.TestCase):
         self.cut_everywhere(lambda c: self.assertEqual(c.call("echo", ([1, 2.5, "x"],)), [1, 2.5, "x"]))
 
     def test_a_call_by_http(self):
+        self.cut_everywhere(lambda c: self.assertEqual(c.call("echo", ([1, 2.5, "x"],)), [1, 2.5, "x"]), tcp=True, http=True)
+
+    def test_a_call_by_a_carried_port(self):
         self.cut_everywhere(lambda c: self.assertEqual(c.call("echo", ([1, 2.5, "x"],)), [1, 2.5, "x"]), tcp=True)
 
     def stream(self, client):
@@ -122,6 +127,9 @@ class Cuts(unittest.TestCase):
         self.cut_everywhere(self.stream)
 
     def test_a_stream_by_http(self):
+        self.cut_everywhere(self.stream, step=3, tcp=True, http=True)
+
+    def test_a_stream_by_a_carried_port(self):
         self.cut_everywhere(self.stream, step=3, tcp=True)
 
     def test_large_values(self):
@@ -131,27 +139,28 @@ class Cuts(unittest.TestCase):
             self.assertTrue(np.array_equal(client.call("echo", (array,)), array))
 
         self.cut_everywhere(check, step=160_001)
-        self.cut_everywhere(check, step=160_001, tcp=True)
+        self.cut_everywhere(check, step=160_001, tcp=True, http=True)
+        self.cut_everywhere(check, step=160_001, tcp=True)  # the arguments by HTTP, for they are large
 
 
 class Tunnels(unittest.TestCase):
     def test_an_answer_larger_than_a_request_carries(self):
         """Each request is cut after 300 KB; the answer has 2 MB."""
         array = np.arange(500_000, dtype="float32")
-        with Front(Service(make=lambda call: array), tcp=True) as front, Client(front.file, patience=30) as client:
+        with Front(Service(make=lambda call: array), tcp=True, hand_over=False) as front, Client(front.file, patience=30) as client:
             front.cut_after = 400_000
             self.assertTrue(np.array_equal(client.call("make"), array))
             self.assertEqual(len(front.worker.begun), 1)
 
     def test_arguments_larger_than_a_request_carries(self):
         array = np.arange(500_000, dtype="float32")
-        with Front(service(), tcp=True) as front, Client(front.file, patience=30) as client:
+        with Front(service(), tcp=True, hand_over=False) as front, Client(front.file, patience=30) as client:
             front.cut_body = 300_000
             self.assertTrue(np.array_equal(client.call("echo", (array,)), array))
             self.assertEqual(len(front.worker.begun), 1)
 
     def test_a_gateway_that_lost_the_call(self):
-        with Front(service(), tcp=True) as front, Client(front.file) as client:
+        with Front(service(), tcp=True, hand_over=False) as front, Client(front.file) as client:
             for status in (502, 404, 524):
                 front.answers += [(status, {}), (status, {})]
                 self.assertEqual(client.call("sleep", (0,)), 0)
@@ -161,13 +170,22 @@ class Tunnels(unittest.TestCase):
                 client.call("echo", (1,))
 
     def test_many_requests_for_one_answer(self):
-        with Front(service(), tcp=True) as front, Client(front.file) as client, unittest.mock.patch("client.WAIT_SECONDS", 0.05):
+        with Front(service(), tcp=True, hand_over=False) as front, Client(front.file) as client, unittest.mock.patch("client.WAIT_SECONDS", 0.05):
             self.assertEqual(client.call("sleep", (0.5,)), 0.5)
             self.assertGreater(len(front.requests), 4)
             self.assertEqual(len(front.worker.begun), 1)
 
+    def test_patience_counts_from_the_last_sign_of_a_call(self):
+        with Front(service(), tcp=True, hand_over=False) as front, Client(front.file, patience=60) as client, \
+                unittest.mock.patch("client.WAIT_SECONDS", 0.05), options() as same:
+            call = client.prepare("sleep", (0.5,), {}, same)
+            call.heard -= 1000  # nothing but signs has come since
+            call.begin()
+            front.answers += [(502, {})] * 6
+            self.assertEqual(call.value(), 0.5)
+
     def test_a_tunnel_that_does_not_get_through_any_more(self):
-        with Front(service(), tcp=True) as front, Client(front.file, patience=0.3) as client:
+        with Front(service(), tcp=True, hand_over=False) as front, Client(front.file, patience=0.3) as client:
             client.call("echo", (1,))
             front.answers += [(502, {})] * 50
             with self.assertRaisesRegex(Interrupted, "HTTP status 502"):
@@ -177,6 +195,54 @@ class Tunnels(unittest.TestCase):
             front.answers.clear()
             with self.assertRaisesRegex(Unreachable, "refused"):
                 client.call("echo", (1,))
+
+
+class Carried(unittest.TestCase):
+    """Behind a port of this computer that a process carries on, calls go to the worker itself."""
+
+    def test_a_connection_to_the_worker(self):
+        with Front(service(), tcp=True) as front, Client(front.file) as client:
+            for n in range(3):
+                self.assertEqual(client.call("echo", (n,)), n)
+            self.assertEqual(front.requests, ["GET /v1/services/tools/connect"])
+            self.assertEqual(client.submit("echo", (4,)).result(), 4)
+            self.assertEqual(len(client.call("echo", ("x" * (2 << 20),))), 2 << 20)
+            self.assertGreater(len([r for r in front.requests if "/arguments/" in r]), 1)
+
+    def test_a_cut_call_goes_on_by_http(self):
+        """So that the rest of a large answer comes, and not all of it again."""
+        array = np.arange(500_000, dtype="float32")
+        with Front(Service(make=lambda call: array), tcp=True) as front, Client(front.file, patience=30) as client:
+            cutter = Cutter(front)
+            cutter.limits = [(None, 300_000)]
+            front.cut_after = 400_000
+            self.assertTrue(np.array_equal(client.call("make"), array))
+            self.assertEqual(len(front.worker.begun), 1)
+            self.assertIn("call/make", front.requests[1])
+            self.assertTrue(all("/calls/" in request for request in front.requests[2:]), front.requests)
+
+    def test_a_network_that_is_gone_without_a_word(self):
+        with Front(service(), tcp=True) as front, Client(front.file, patience=30) as client, \
+                unittest.mock.patch("client.SILENT_SECONDS", 0.1), unittest.mock.patch("client.ANSWER_SECONDS", 0.3):
+            self.assertEqual(client.call("sleep", (0.5,)), 0.5)  # who is asked answers
+            self.assertEqual(len(front.requests), 1)
+            client.close()
+
+            def mute(sock):
+                front.on_connection = lambda sock: False
+                sock.recv(65536)
+                sock.sendall(HELLO)
+                return True
+
+            front.on_connection = mute
+            self.assertEqual(client.call("echo", (1,)), 1)
+            self.assertIn("call/echo", front.requests[-1])
+
+    def test_a_tunnel_that_answers_by_itself(self):
+        with Front(service(), tcp=True) as front, Client(front.file) as client:
+            front.answers.append((403, {}))
+            self.assertEqual(client.call("echo", (1,)), 1)
+            self.assertIn("call/echo", front.requests[-1])
 
 
 class Ends(unittest.TestCase):
