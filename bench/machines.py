@@ -23,6 +23,14 @@ PASS = ["python3", "-c", "pass"]
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 
 
+class Way(NamedTuple):
+    """A network between here and a place."""
+
+    options: str  # of the experiment's sandbox
+    host: str  # where the peer goes
+    words: str
+
+
 class Place(NamedTuple):
     """Where machines are made, and the least that the same place does without Seer."""
 
@@ -30,13 +38,17 @@ class Place(NamedTuple):
     options: str  # of the experiment's sandbox
     bare: str  # the peer of a start, in words
     raw: str  # the peer of a call, in words; empty = calls are not measured
+    ways: Tuple[Way, ...] = ()  # by which calls are measured
 
 
+ON = ", provider_options: {ssh: {host: %s}}"
+POD = ", provider_options: {kubernetes: {image: localhost/python:1}}"
 PLACES = [
-    Place("ssh", "", "`ssh HOST python3 -c pass`", "a ping-pong of 1 KiB through `ssh -W`"),
+    Place("ssh", ON % "box", "`ssh HOST python3 -c pass`", "a ping-pong of 1 KiB through `ssh -W`",
+          (Way(ON % "box", "box", ""), Way(ON % "far", "far", ", 1 ms each way"))),
     Place("slurm", "", "`ssh LOGIN srun python3 -c pass`", ""),
-    Place("kubernetes", ", provider_options: {kubernetes: {image: localhost/python:1}}", "a pod of the same image that runs `python3 -c pass`, made and awaited by `kubectl`",
-          "a ping-pong of 1 KiB through `kubectl exec -i`"),
+    Place("kubernetes", POD, "a pod of the same image that runs `python3 -c pass`, made and awaited by `kubectl`",
+          "a ping-pong of 1 KiB through `kubectl exec -i`", (Way(POD, "", ""),)),
 ]
 
 
@@ -114,13 +126,18 @@ class Network:
 
 def on(lab: Lab, place: Place) -> List[Row]:
     library = "tools_" + place.name
-    lab.experiment(place.name).write_text(EXPERIMENT % (place.name, place.options, HERE / "interface.py", library))
+    experiment(lab, place, place.options, library)
     found = rounds({"ready": lambda: ready(lab, place, library), "bare": bare(lab, place)}, STARTS)
     rows = [Row("`seer up`, `seer call`", place.name, found["ready"], place.bare, found["bare"])]
-    if place.raw:
-        found = pinged(lab, place, library)
-        rows.append(Row(calls.LIBRARY, place.name, found["call"], place.raw, found["raw"]))
+    for way in place.ways:
+        experiment(lab, place, way.options, library)
+        found = pinged(lab, place, way, library + "_calls_" + way.host)
+        rows.append(Row(calls.LIBRARY + way.words, place.name, found["call"], place.raw + way.words, found["raw"]))
     return rows
+
+
+def experiment(lab: Lab, place: Place, options: str, library: str) -> None:
+    lab.experiment(place.name).write_text(EXPERIMENT % (place.name, options, HERE / "interface.py", library))
 
 
 def ready(lab: Lab, place: Place, library: str) -> float:
@@ -148,24 +165,24 @@ def bare_pod(lab: Lab, name: str) -> float:
     return took
 
 
-def pinged(lab: Lab, place: Place, library: str) -> Samples:
+def pinged(lab: Lab, place: Place, way: Way, library: str) -> Samples:
     """Calls against bytes that go the same way and come back."""
-    out = str(lab.folder("calls-" + place.name))
+    out = str(lab.folder(library))
     lab.run(lab.seer, "up", "--yes", str(lab.experiment(place.name)), "--name", "calls", "--quiet")
-    lab.run(lab.seer, "serve", "calls", str(HERE / "interface.py"), "--as", "library", "--name", library + "_calls", "--out", out)
+    lab.run(lab.seer, "serve", "calls", str(HERE / "interface.py"), "--as", "library", "--name", library, "--out", out)
     sys.path.insert(0, out)
     importlib.invalidate_caches()
-    echo = importlib.import_module(library + "_calls").echo
-    with Pipe(lab, raw(lab, place)) as pipe:
+    echo = importlib.import_module(library).echo
+    with Pipe(lab, raw(lab, place, way)) as pipe:
         found = rounds({"call": calls.timed(lambda: echo(calls.TEXT)), "raw": calls.timed(pipe.ping)}, ROUNDS, BATCH, warm=20)
     lab.run(lab.seer, "down", "calls")
     return found
 
 
-def raw(lab: Lab, place: Place) -> List[str]:
+def raw(lab: Lab, place: Place, way: Way) -> List[str]:
     """A program whose standard streams lead to one that sends back what it gets."""
     if place.name == "ssh":
-        return [program(lab, "ssh"), "-W", "127.0.0.1:" + lab.start(lab.python, "-I", str(HERE / "peers/ping_server.py")), "box"]
+        return [program(lab, "ssh"), "-W", "127.0.0.1:" + lab.start(lab.python, "-I", str(HERE / "peers/ping_server.py")), way.host]
     kubectl = program(lab, "kubectl")
     lab.run(kubectl, "run", "pong", "--image=localhost/python:1", "--restart=Never", "--command", "--", "sleep", "1000")
     lab.run(kubectl, "wait", "--for=condition=Ready", "pod/pong", "--timeout=60s")

@@ -15,7 +15,16 @@ ssh)
   . "$TOP/e2e/ssh/lab.sh"
   trap 'stop_sshd box' EXIT
   start_sshd box
-  export SEER_SSH_HOSTS=box
+  # far is box, behind a network that needs a millisecond each way.
+  mkfifo port
+  python3 "$TOP/bench/peers/slow_wire.py" "$BOX_PORT" 0.001 >port &
+  wire=$!
+  trap 'kill $wire; stop_sshd box' EXIT
+  read -r FAR_PORT <port
+  printf 'Host far\n  Port %s\n' "$FAR_PORT" | cat - "$HOME/.ssh/config" >config
+  mv config "$HOME/.ssh/config"
+  echo "[127.0.0.1]:$FAR_PORT $(cut -d' ' -f1,2 "$LAB/box.pub")" >>"$HOME/.ssh/known_hosts"
+  export SEER_SSH_HOSTS=box,far
   tell PATH XDG_RUNTIME_DIR SEER_SSH_HOSTS
   ;;
 slurm)
