@@ -4,6 +4,8 @@
 // A connection begins with one line, its target: unix:/absolute/path or tcp:PORT. The answer
 // is a line, too: ok, or error: and why. Then bytes go both ways. A side that has sent all
 // closes its half, and may receive for five more minutes.
+//
+// "where " before a target asks only where it is: the answer is ok and the path of its socket.
 package pipe
 
 import (
@@ -76,16 +78,21 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, dial Dialer) error {
 func serveOne(ctx context.Context, conn Conn, dial Dialer) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(openLimit))
-	target, err := readLine(conn, maxTarget)
+	line, err := readLine(conn, maxTarget)
 	if err != nil {
 		return
 	}
+	target, asked := strings.CutPrefix(line, wherePrefix)
 	if err = CheckTarget(target); err == nil {
 		ctx, cancel := context.WithTimeout(ctx, openLimit)
 		defer cancel()
 		var to net.Conn
 		if to, err = dial(ctx, target); err == nil {
 			defer to.Close()
+			if asked {
+				_, _ = fmt.Fprintf(conn, "ok %s\n", to.RemoteAddr())
+				return
+			}
 			if _, err := io.WriteString(conn, "ok\n"); err == nil {
 				_ = conn.SetDeadline(time.Time{})
 				Relay(conn, to)
@@ -112,8 +119,16 @@ func readLine(r io.Reader, limit int) (string, error) {
 	return "", fmt.Errorf("a line of more than %d bytes", limit)
 }
 
+const wherePrefix = "where "
+
 // A Session is the near end of a stream whose far end is served by [Serve].
-type Session struct{ mux *yamux.Session }
+type Session struct {
+	// Shortcut makes a connection to a target on a shorter way; nil and no error where there is none.
+	// Its errors are those of Open. It is set before the session is used; nil = there is none.
+	Shortcut func(ctx context.Context, target string) (net.Conn, error)
+
+	mux *yamux.Session
+}
 
 // Begin begins a session, which closes the stream when it ends.
 func Begin(stream io.ReadWriteCloser) (*Session, error) {
@@ -121,7 +136,7 @@ func Begin(stream io.ReadWriteCloser) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{mux}, nil
+	return &Session{mux: mux}, nil
 }
 
 // Refused is the error of [Session.Open] when the far end does not make the connection. It wraps
@@ -144,22 +159,50 @@ func (e *Refused) On(host string) *Refused { return &Refused{host, e.Target, e.W
 
 // Open makes a connection to a target. An error other than [*Refused] is one of the session.
 func (s *Session) Open(ctx context.Context, target string) (net.Conn, error) {
+	if s.Shortcut != nil {
+		if conn, err := s.Shortcut(ctx, target); conn != nil || err != nil {
+			return conn, err
+		}
+	}
+	conn, _, err := s.ask(ctx, "", target)
+	return conn, err
+}
+
+// Where is the path of the socket behind a target of the kind unix, as the far end finds it. Its
+// errors are those of [Session.Open].
+func (s *Session) Where(ctx context.Context, target string) (string, error) {
+	conn, path, err := s.ask(ctx, wherePrefix, target)
+	if err != nil {
+		return "", err
+	}
+	return path, conn.Close()
+}
+
+// Ping waits for a sign of the far end.
+func (s *Session) Ping() error {
+	_, err := s.mux.Ping()
+	return err
+}
+
+// ask sends the first line of a connection, and returns what its answer says behind ok.
+func (s *Session) ask(ctx context.Context, prefix, target string) (_ net.Conn, said string, err error) {
 	if err := CheckTarget(target); err != nil {
-		return nil, &Refused{Target: target, Why: err.Error()}
+		return nil, "", &Refused{Target: target, Why: err.Error()}
 	}
 	stream, err := s.mux.OpenStream()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = stream.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	_ = stream.SetDeadline(time.Now().Add(openLimit + 5*time.Second))
-	_, err = io.WriteString(stream, target+"\n")
+	_, err = io.WriteString(stream, prefix+target+"\n")
 	answer := ""
 	if err == nil {
 		answer, err = readLine(stream, maxAnswer)
 	}
-	if err == nil && answer != "ok" {
+	said, fine := strings.CutPrefix(answer, "ok")
+	if err == nil && !fine {
 		why, _ := strings.CutPrefix(answer, "error: ")
 		err = &Refused{Target: target, Why: why}
 	}
@@ -171,10 +214,10 @@ func (s *Session) Open(ctx context.Context, target string) (net.Conn, error) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, err
+		return nil, "", err
 	}
 	_ = stream.SetDeadline(time.Time{})
-	return Conn{stream, s.mux}, nil
+	return Conn{stream, s.mux}, strings.TrimPrefix(said, " "), nil
 }
 
 // Done is closed when the session has ended.

@@ -108,6 +108,7 @@ func (c *Client) begin(ctx context.Context, route Route) (*pipe.Session, error) 
 		_ = stdio.Close()
 		return nil, errorf(route.Host, Lost, "%v", err)
 	}
+	c.shorten(route.Host, s)
 	go func() {
 		<-s.Done()
 		_ = stdio.Close()

@@ -55,8 +55,9 @@ type Client struct {
 	programs bring.Programs
 	pipes    pipe.Pool
 
-	mu    sync.Mutex
-	hosts map[string]*hostState
+	mu      sync.Mutex
+	hosts   map[string]*hostState
+	directs map[*direct]bool // of pipes that have not ended
 }
 
 // hostState is what this process knows of a host.
@@ -79,7 +80,7 @@ func New(o Options) *Client {
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = 20 * time.Second
 	}
-	return &Client{o: o, programs: bring.Programs{Dir: o.Artifacts}, hosts: map[string]*hostState{}}
+	return &Client{o: o, programs: bring.Programs{Dir: o.Artifacts}, hosts: map[string]*hostState{}, directs: map[*direct]bool{}}
 }
 
 // Open makes a client with the folder of a store.
@@ -92,6 +93,7 @@ func Open(in *state.Store, o Options) *Client {
 // Options.Persist, for they may serve others.
 func (c *Client) Close() error {
 	c.pipes.Close()
+	c.closeDirects()
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/pipe"
 	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/internal/sshtest"
 	"github.com/seer-engine/seer/internal/testbuild"
@@ -232,6 +233,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if len(os.Args) == 3 && os.Args[1] == "pipe" {
+		os.Exit(pipe.TargetsMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	testkit.Main(m, func(dir string) (err error) {
 		artifacts, err = testbuild.Runtime(dir)

@@ -14,7 +14,8 @@ import (
 
 // Dial connects to where an [sdk.Observation] of a provider that [New] has made says that a port
 // of a machine is reached: unix:/path, or tcp:PORT for http://127.0.0.1:PORT. It connects to
-// nothing else, and mends as Observe does what the machine is reached by. The error is an
+// nothing else, and mends as Observe does what the machine is reached by. The remote address of a
+// connection to a socket is its whole path. The error is an
 // [sdk.Error] with the code not_found where no machine is reached there.
 func Dial(ctx context.Context, in sdk.Provider, target string) (net.Conn, error) {
 	p, ok := in.(*provider)
@@ -25,8 +26,7 @@ func Dial(ctx context.Context, in sdk.Provider, target string) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, address)
+	conn, err := dial(ctx, network, address)
 	if err == nil {
 		return conn, nil
 	}
@@ -36,8 +36,25 @@ func Dial(ctx context.Context, in sdk.Provider, target string) (net.Conn, error)
 	if _, network, address, err = locate(ctx, p, target); err != nil {
 		return nil, err
 	}
-	return d.DialContext(ctx, network, address)
+	return dial(ctx, network, address)
 }
+
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if unix, ok := conn.(*net.UnixConn); ok {
+		return unixConn{unix, address}, nil
+	}
+	return conn, err
+}
+
+// unixConn is a connection that knows the path of its socket. The system knows the name by which
+// the machine has bound it, which is relative.
+type unixConn struct {
+	*net.UnixConn
+	path string
+}
+
+func (c unixConn) RemoteAddr() net.Addr { return &net.UnixAddr{Name: c.path, Net: "unix"} }
 
 // locate finds the machine that is reached at a target, and where that is now: the folder for
 // sockets may have been another one when the target was told, and the network proxy may have been started
