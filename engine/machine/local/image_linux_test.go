@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testimage"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -38,8 +39,8 @@ func (pl *place) create(spec sdk.MachineSpec) (sdk.CreateStep, error) {
 }
 
 func TestImage(t *testing.T) {
-	r := newRegistry(t)
-	ref := r.python(t)
+	r := testimage.New(t)
+	ref := r.Python(t)
 	pl := newPlace(t)
 	for _, kind := range own() {
 		spec := pl.spec("image-"+kind, kind)
@@ -63,11 +64,11 @@ for place in ("/opt/new", "/etc/new", "/etc/image"):
 }
 
 func TestImagesThatCannotBeUsed(t *testing.T) {
-	r := newRegistry(t)
+	r := testimage.New(t)
 	layer := func(content map[string]string) []byte {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
-		files(t, w, content)
+		testimage.Files(t, w, content)
 		_ = w.Close()
 		return b.Bytes()
 	}
@@ -75,9 +76,9 @@ func TestImagesThatCannotBeUsed(t *testing.T) {
 		ref, text string
 		code      sdk.Code
 	}{
-		"no Python":  {r.add(t, "bare", layer(map[string]string{"etc/x": "x"})), "no python3 in its PATH", sdk.Unsupported},
-		"old Python": {r.add(t, "old", layer(map[string]string{"usr/bin/python3.6": "x", "usr/bin/python3": ""})), "", sdk.Unsupported},
-		"a folder":   {r.add(t, "folder", layer(map[string]string{"usr/bin/python3/": ""})), "no python3", sdk.Unsupported},
+		"no Python":  {r.Add(t, "bare", layer(map[string]string{"etc/x": "x"})), "no python3 in its PATH", sdk.Unsupported},
+		"old Python": {r.Add(t, "old", layer(map[string]string{"usr/bin/python3.6": "x", "usr/bin/python3": ""})), "", sdk.Unsupported},
+		"a folder":   {r.Add(t, "folder", layer(map[string]string{"usr/bin/python3/": ""})), "no python3", sdk.Unsupported},
 		"none":       {strings.TrimPrefix(r.URL, "http://") + "/nobody:1", "nobody", sdk.NotFound},
 	} {
 		pl := newPlace(t)
@@ -86,10 +87,10 @@ func TestImagesThatCannotBeUsed(t *testing.T) {
 		if name == "old Python" { // the link tells the version
 			var b bytes.Buffer
 			w := tar.NewWriter(&b)
-			files(t, w, map[string]string{"usr/bin/python3.6": "x"})
+			testimage.Files(t, w, map[string]string{"usr/bin/python3.6": "x"})
 			_ = w.WriteHeader(&tar.Header{Name: "usr/bin/python3", Linkname: "python3.6", Typeflag: tar.TypeSymlink})
 			_ = w.Close()
-			spec.Image.Base, tc.text = r.add(t, "older", b.Bytes()), "has Python 3.6"
+			spec.Image.Base, tc.text = r.Add(t, "older", b.Bytes()), "has Python 3.6"
 		}
 		if _, err := pl.create(spec); sdk.CodeOf(err) != tc.code || !strings.Contains(err.Error(), tc.text) {
 			t.Errorf("%s: %s, %v", name, sdk.CodeOf(err), err)
@@ -100,17 +101,17 @@ func TestImagesThatCannotBeUsed(t *testing.T) {
 
 // TestImageThatTakesLong: a call comes back, and the image is fetched meanwhile, once.
 func TestImageThatTakesLong(t *testing.T) {
-	r := newRegistry(t)
-	r.gate = make(chan struct{})
+	r := testimage.New(t)
+	r.Gate = make(chan struct{})
 	pl := newPlace(t)
 	pl.p.roots.Wait = 50 * time.Millisecond
 	spec := pl.spec("slow", isolation.Bubblewrap)
-	spec.Image = &sdk.Image{Base: r.python(t)}
+	spec.Image = &sdk.Image{Base: r.Python(t)}
 	step, err := pl.p.Create(context.Background(), spec, nil)
 	if err != nil || step.Handle != "" || len(step.Cursor) == 0 {
 		t.Fatalf("%+v, %v", step, err)
 	}
-	close(r.gate)
+	close(r.Gate)
 	done, err := pl.create(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -122,14 +123,14 @@ func TestImageThatTakesLong(t *testing.T) {
 }
 
 func TestGVisorSavesSystems(t *testing.T) {
-	r := newRegistry(t)
+	r := testimage.New(t)
 	pl := newPlace(t)
 	layer := filepath.Join(pl.base, "a layer")
 	if err := os.Mkdir(layer, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	spec := pl.spec("build", isolation.GVisor)
-	spec.Image = &sdk.Image{Base: r.python(t), Commands: []string{"true"}}
+	spec.Image = &sdk.Image{Base: r.Python(t), Commands: []string{"true"}}
 	spec.Mounts = []sdk.Mount{{Source: layer, Target: "/seer/layer", Writable: true}}
 	b := pl.up(spec)
 	if got := b.run(`

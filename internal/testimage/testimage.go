@@ -1,4 +1,6 @@
-package local
+// Package testimage has images for tests: a registry on the loopback, and one with this computer's
+// Python.
+package testimage
 
 import (
 	"archive/tar"
@@ -23,16 +25,17 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 )
 
-// fakeRegistry is a loopback registry of one image per name, with one layer each.
-type fakeRegistry struct {
+// Registry is a loopback registry of one image per name, with one layer each.
+type Registry struct {
 	*httptest.Server
 	blobs     map[string][]byte // by digest
 	manifests map[string]string // name → digest
-	gate      chan struct{}     // if set, blobs wait for it
+	Gate      chan struct{}     // if set, blobs wait for it
 }
 
-func newRegistry(t *testing.T) *fakeRegistry {
-	r := &fakeRegistry{blobs: map[string][]byte{}, manifests: map[string]string{}}
+// New starts a registry, until the test ends.
+func New(t testing.TB) *Registry {
+	r := &Registry{blobs: map[string][]byte{}, manifests: map[string]string{}}
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
@@ -40,7 +43,7 @@ func newRegistry(t *testing.T) *fakeRegistry {
 
 var asked = regexp.MustCompile(`^/v2/([a-z]+)/(manifests|blobs)/(.+)$`)
 
-func (r *fakeRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	m := asked.FindStringSubmatch(q.URL.Path)
 	if m == nil {
 		return // /v2/
@@ -52,9 +55,9 @@ func (r *fakeRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		}
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 		w.Header().Set("Docker-Content-Digest", digest)
-	} else if r.gate != nil {
+	} else if r.Gate != nil {
 		select {
-		case <-r.gate:
+		case <-r.Gate:
 		case <-q.Context().Done():
 		}
 	}
@@ -66,15 +69,15 @@ func (r *fakeRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	_, _ = w.Write(blob)
 }
 
-func (r *fakeRegistry) put(blob []byte) map[string]any {
+func (r *Registry) put(blob []byte) map[string]any {
 	sum := sha256.Sum256(blob)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	r.blobs[digest] = blob
 	return map[string]any{"digest": digest, "size": len(blob)}
 }
 
-// add makes an image of a layer and returns its reference.
-func (r *fakeRegistry) add(t *testing.T, name string, layer []byte, env ...string) string {
+// Add makes an image of a layer and returns its reference.
+func (r *Registry) Add(t testing.TB, name string, layer []byte, env ...string) string {
 	t.Helper()
 	sum := sha256.Sum256(layer)
 	var packed bytes.Buffer
@@ -101,8 +104,8 @@ func (r *fakeRegistry) add(t *testing.T, name string, layer []byte, env ...strin
 	return strings.TrimPrefix(r.URL, "http://") + "/" + name + ":latest"
 }
 
-// files is a layer of small files, PATH → content; what ends with / is a folder.
-func files(t *testing.T, w *tar.Writer, content map[string]string) {
+// Files is a layer of small files, PATH → content; what ends with / is a folder.
+func Files(t testing.TB, w *tar.Writer, content map[string]string) {
 	t.Helper()
 	for name, text := range content {
 		h := &tar.Header{Name: name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}
@@ -116,7 +119,8 @@ func files(t *testing.T, w *tar.Writer, content map[string]string) {
 	}
 }
 
-var pythonLayer = sync.OnceValues(func() ([]byte, error) {
+// PythonLayer is a layer with this computer's Python in /opt/image python, in a place that is not usual.
+var PythonLayer = sync.OnceValues(func() ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	python, err := isolation.Python(context.Background(), func(string) string { return "" })
@@ -170,15 +174,51 @@ var pythonLayer = sync.OnceValues(func() ([]byte, error) {
 		_ = w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg})
 		_, _ = w.Write([]byte(text))
 	}
-	return out.Bytes(), w.Close()
+	err = w.Close()
+	return out.Bytes(), err
 })
 
-// python is an image with this computer's Python, in a place that is not usual.
-func (r *fakeRegistry) python(t *testing.T) string {
+// PythonPath is the PATH of an image with [PythonLayer].
+const PythonPath = "/opt/image python/bin:/usr/bin"
+
+// Python is an image with this computer's Python, in a place that is not usual.
+func (r *Registry) Python(t testing.TB) string {
 	t.Helper()
-	layer, err := pythonLayer()
+	layer, err := PythonLayer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.add(t, "python", layer, "PATH=/opt/image python/bin:/usr/bin", "OF_THE_IMAGE=a b", "HOME=/nowhere", "SEER_X=1")
+	return r.Add(t, "python", layer, "PATH="+PythonPath, "OF_THE_IMAGE=a b", "HOME=/nowhere", "SEER_X=1")
 }
+
+// Tree unpacks [PythonLayer] into a folder. PATH is in its /etc/environment, as enroot has it.
+func Tree(t testing.TB, dir string) {
+	t.Helper()
+	layer, err := PythonLayer()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("tar", "-x", "-C", dir)
+	cmd.Stdin = bytes.NewReader(layer)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "etc/environment"), []byte("PATH="+PythonPath+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Squash makes a squashfs file of a folder.
+func Squash(t testing.TB, dir, file string) string {
+	t.Helper()
+	if out, err := exec.Command("mksquashfs", dir, file, "-noappend", "-no-progress", "-all-root").CombinedOutput(); err != nil {
+		t.Fatalf("mksquashfs: %v: %s; install squashfs-tools by scripts/setup test", err, out)
+	}
+	return file
+}
+
+// Lose forgets all that layers and manifests are, while requests wait for Gate.
+func (r *Registry) Lose() { clear(r.blobs) }
