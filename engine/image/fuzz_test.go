@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // FuzzLayer unpacks whatever comes upon hard links to a base: it may be refused, but it
@@ -62,6 +64,21 @@ func FuzzLayer(f *testing.F) {
 		}
 		if entries, _ := os.ReadDir(place); len(entries) != 2 {
 			t.Errorf("beside it: %v", entries)
+		}
+	})
+}
+
+// FuzzSIF looks for a system in whatever comes: what it finds is a squashfs within the file.
+func FuzzSIF(f *testing.F) {
+	squashfs := make([]byte, 4096)
+	copy(squashfs, squashfsMagic)
+	squashfs[28], squashfs[40] = 4, 96
+	f.Add(squashfs)
+	f.Add([]byte(testkit.ReadFile(f, writeSIF(f, filepath.Join(f.TempDir(), "seed.sif"), squashfs, nil))))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := squashfsIn(bytes.NewReader(data), int64(len(data)), "linux/amd64")
+		if err == nil && !bytes.HasPrefix(data[s.offset:][:s.size], squashfsMagic) {
+			t.Errorf("found %+v", s)
 		}
 	})
 }

@@ -114,7 +114,7 @@ const parallel = 3 // as Docker has it
 // readable when somebody removes them.
 func (j job) download(ctx context.Context, layers []v1.Descriptor) ([]*os.File, error) {
 	p := j.progress(layers)
-	if err := j.checkSpace(p.missing); err != nil {
+	if err := j.store.checkSpace(j.asked, p.missing); err != nil {
 		return nil, err
 	}
 	files := make([]*os.File, len(layers))

@@ -49,15 +49,15 @@ func (p *progress) end() {
 }
 
 // checkSpace refuses before the first byte what cannot end well.
-func (j job) checkSpace(need int64) error {
+func (s store) checkSpace(asked string, need int64) error {
 	var st unix.Statfs_t
-	if err := unix.Statfs(j.store.dir, &st); err != nil {
-		return fmt.Errorf("free space of %s: %w", j.store.dir, err)
+	if err := unix.Statfs(s.dir, &st); err != nil {
+		return fmt.Errorf("free space of %s: %w", s.dir, err)
 	}
 	free := int64(min(st.Bavail*uint64(st.Bsize), math.MaxInt64))
 	if need > free {
 		return fmt.Errorf("the image %s needs %s and more in %s, where %s are free; free some space or choose another cache folder: %w",
-			j.asked, size(need), j.store.dir, size(free), state.ErrNoSpace)
+			asked, size(need), s.dir, size(free), state.ErrNoSpace)
 	}
 	return nil
 }

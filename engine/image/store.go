@@ -135,10 +135,10 @@ func (s store) build(ctx context.Context, r record, log func(string), fill func(
 	return root, nil
 }
 
-// removeTree removes folders of ours, in which every folder is writable for us.
+// removeTree removes folders. What was being unpacked may have some that we may not write to.
 func removeTree(dirs ...string) error {
 	for _, dir := range dirs {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := state.RemoveAll(dir); err != nil {
 			return err
 		}
 	}
