@@ -20,6 +20,7 @@ type CheckQuery struct {
 	Isolation     string          `json:"isolation,omitempty"`      // as in [MachineSpec]
 	Network       string          `json:"network,omitempty"`        // open, none or hosts
 	PythonVersion string          `json:"python_version,omitempty"` // 3.12
+	Image         string          `json:"image,omitempty"`          // as Base of [Image]
 	Hosts         []string        `json:"hosts,omitempty"`          // host:port that a machine will connect to
 	Options       json.RawMessage `json:"options,omitempty"`        // as in [MachineSpec]
 

@@ -114,6 +114,7 @@ const (
 	FeatureCheck       Feature = "check"        // looks before a machine is asked for; see [Checker]
 	FeatureQueue       Feature = "queue"        // a machine waits as Pending for what it needs, and its TimeoutSeconds count from the end of the wait
 	FeatureClean       Feature = "clean"        // removes what it keeps for later machines; see [Cleaner]
+	FeatureImageFiles  Feature = "image_files"  // Image.Base may be the absolute path of an image on the computer of the machine
 )
 
 // ProviderInfo describes a backend.
@@ -273,7 +274,7 @@ type Volume struct {
 // Image is the file system a machine starts from. A backend without [FeatureBuild]
 // is only given Base or PythonVersion: the rest is then installed by the engine.
 type Image struct {
-	Base           string   `json:"base,omitempty"`     // name in a registry; has Python 3.8 or later
+	Base           string   `json:"base,omitempty"`     // name in a registry, or a path with FeatureImageFiles; has Python 3.8 or later
 	Snapshot       string   `json:"snapshot,omitempty"` // instead of Base: what a [Snapshotter] gave
 	PythonVersion  string   `json:"python_version,omitempty"`
 	SystemPackages []string `json:"system_packages,omitempty"`

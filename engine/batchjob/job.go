@@ -225,6 +225,9 @@ func (j *job) create(ctx context.Context, spec *sdk.MachineSpec) error {
 		if j.handle = step.Handle; j.handle != "" {
 			return nil
 		}
+		if n := len(step.Log); n > 0 { // of an image, which may take minutes
+			_ = j.tell(sdk.Observation{State: sdk.Starting, Message: step.Log[n-1]}) // the log has it, too
+		}
 		cursor = step.Cursor
 		select {
 		case <-ctx.Done():
@@ -291,12 +294,14 @@ func write(dir string, o sdk.Observation) error {
 
 // provider is that of machines of this computer, with everything in the job's folder on it.
 func (n *node) provider(gpus gpuFinder, getenv func(string) string) sdk.Provider {
-	return local.New(local.Options{
+	o := local.Options{
 		Dir: filepath.Join(n.dir, "machines"), RuntimeDir: filepath.Join(n.dir, "r"), ArtifactsDir: filepath.Dir(n.program), GPUs: gpus,
 		NetProxy: []string{n.program, "netproxy"}, Watchdog: []string{n.program, "watchdog"},
 		Python: func(ctx context.Context) (isolation.Interpreter, error) { return sshhost.Python(ctx, getenv) },
 		PythonVersion: func(ctx context.Context, version string) (isolation.Interpreter, error) {
 			return sshhost.PythonVersion(ctx, getenv, version)
 		},
-	})
+	}
+	sshhost.Images(&o)
+	return local.New(o)
 }

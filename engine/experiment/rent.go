@@ -63,9 +63,7 @@ func (v *validator) image() {
 	if s.Image == nil {
 		return
 	}
-	if strings.ContainsFunc(s.Image.Base, isSpace) {
-		v.fail("sandbox.image.base", quote(s.Image.Base)+" is not the name of an image", "write for example debian:12")
-	}
+	v.imageBase(s.Image.Base)
 	if s.Image.Snapshot == "" {
 		return
 	}
@@ -82,6 +80,24 @@ func (v *validator) image() {
 		if other.used {
 			v.fail(other.at, "a snapshot has everything already", "remove "+other.key+" or image.snapshot")
 		}
+	}
+}
+
+// imageBase checks the name of an image, or its path where the machine is.
+func (v *validator) imageBase(base string) {
+	const at = "sandbox.image.base"
+	scheme, rest, schemed := strings.Cut(base, "://")
+	switch {
+	case path.IsAbs(base):
+		if path.Clean(base) != base || base == "/" || strings.ContainsFunc(base, isControl) {
+			v.fail(at, quote(base)+" is not a plain path of an image", "write for example /shared/images/torch.sif")
+		}
+	case schemed:
+		v.fail(at, quote(scheme+"://")+" is not a part of the name of an image", "write "+quote(rest)+", or the absolute path of a file")
+	case strings.HasPrefix(base, "./"), strings.HasPrefix(base, "../"), strings.HasPrefix(base, "~"):
+		v.fail(at, quote(base)+" is not absolute, and it is a path on the computer of the machine", "begin it with /, for example /shared/images/torch.sif")
+	case strings.ContainsFunc(base, isSpace):
+		v.fail(at, quote(base)+" is not the name of an image", "write for example debian:12")
 	}
 }
 

@@ -78,3 +78,20 @@ func TestVolumesThatAreFine(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesOfImages(t *testing.T) {
+	for base, want := range map[string]string{
+		"python:3.12-slim": "", "ghcr.io/org/name@sha256:ab": "", "/shared/my images/torch.sif": "", "/shared/rootfs": "",
+		"./a.sif":              "`./a.sif` is not absolute, and it is a path on the computer of the machine; begin it with /, for example /shared/images/torch.sif",
+		"~/a.sif":              "`~/a.sif` is not absolute",
+		"/images/../a.sif":     "`/images/../a.sif` is not a plain path of an image; write for example /shared/images/torch.sif",
+		"/":                    "`/` is not a plain path",
+		"docker://python:3.12": "`docker://` is not a part of the name of an image; write `python:3.12`, or the absolute path of a file",
+		"two words":            "`two words` is not the name of an image; write for example debian:12",
+	} {
+		_, err := parse("sandbox:\n  image:\n    base: '" + base + "'")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "3: sandbox.image.base: "+want)) {
+			t.Errorf("%s: %v", base, err)
+		}
+	}
+}

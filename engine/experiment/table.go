@@ -60,7 +60,7 @@ func contentFields() []Field {
 		{Key: "system_packages", Kind: KindStrings, Example: "[git]", Doc: "System (apt) packages."},
 		{Key: "python_version", Kind: KindString, Nullable: true, Default: "null", Example: `"3.11"`, Doc: "Version of Python, in quotes."},
 		{Key: "image", Kind: KindMap, Nullable: true, Default: "null", Example: "{base: debian:12}", Doc: "File system to start from.", Fields: []Field{
-			{Key: "base", Kind: KindString, Example: "python:3.12-slim", Doc: "Base image, as in a registry; it has Python 3.8 or later."},
+			{Key: "base", Kind: KindString, Example: "python:3.12-slim", Doc: "Base image, as in a registry; it has Python 3.8 or later. On hosts and clusters also the absolute path of an image there: a folder, or a file of squashfs or Apptainer."},
 			{Key: "snapshot", Kind: KindString, Doc: "A saved file system to start from; nothing is installed."},
 			{Key: "commands", Kind: KindStrings, Doc: "Shell commands that change the image, after the packages are installed."},
 		}},

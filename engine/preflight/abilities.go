@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -56,6 +57,10 @@ func (c machineCheck) gpuShare(p *candidate) {
 // build is installed by the engine.
 func (c machineCheck) image(p *candidate) {
 	s, image := c.exp.Sandbox, c.exp.Sandbox.Image
+	if image != nil && path.IsAbs(image.Base) && !p.Has(sdk.FeatureImageFiles) {
+		c.fail("sandbox.image.base", fmt.Sprintf("provider `%s` takes images of registries, and this is a path", p.Name),
+			"name an image of a registry, such as python:3.12-slim, or use a provider of the host that has the file")
+	}
 	if p.thisComputer() && !p.Has(sdk.FeatureBuild) {
 		c.imageHere(p)
 		return
@@ -70,6 +75,9 @@ func (c machineCheck) image(p *candidate) {
 	}
 	if image == nil {
 		return
+	}
+	if image.Base != "" && s.Isolation == "none" && len(p.Isolations) > 0 {
+		c.fail("sandbox.image", fmt.Sprintf("without isolation a sandbox of provider `%s` has the file system of its machine", p.Name), "set sandbox.isolation to auto, or remove the key")
 	}
 	if image.Snapshot != "" && !p.Has(sdk.FeatureSnapshot) {
 		c.fail("sandbox.image.snapshot", fmt.Sprintf("provider `%s` has no snapshots", p.Name), "use image.base, or another provider")

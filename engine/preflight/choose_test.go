@@ -241,6 +241,10 @@ func TestClosedNetwork(t *testing.T) {
 	}
 }
 
+// hosts is a provider of computers that have the sandboxes of this one.
+var hosts = sdk.ProviderInfo{Name: "hosts", Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureImageFiles},
+	Isolations: []sdk.Isolation{{Name: "auto", Usable: true}, {Name: "none", Usable: true}}}
+
 // What a provider cannot do is found before anything is rented.
 func TestAbilities(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
@@ -255,6 +259,11 @@ func TestAbilities(t *testing.T) {
 		{"snapshot", "sandbox: {provider: runpod, image: {snapshot: x}}", "sandbox.image.snapshot: provider `runpod` has no snapshots; use image.base, or another provider"},
 		{"snapshot of a cloud here", "sandbox: {image: {snapshot: im-x}}", "sandbox.image.snapshot: `im-x` is not a system that was saved on this computer; such a name begins with local:sha256:; name the provider"},
 		{"image without isolation", "sandbox: {isolation: none, image: {base: debian:12}}", "sandbox.image: without isolation a sandbox has the file system of this computer; set sandbox.isolation to auto, or remove the key"},
+		{"image of a host here", "sandbox: {image: {base: /images/a.sif}}", "sandbox.image.base: provider `local` takes images of registries, and this is a path; name an image of a registry"},
+		{"image of a host in a cloud", "sandbox: {provider: modal, image: {base: /images/a.sif}}", "sandbox.image.base: provider `modal` takes images of registries, and this is a path"},
+		{"image without isolation elsewhere", "sandbox: {provider: hosts, isolation: none, image: {base: /images/a.sif}}", "sandbox.image: without isolation a sandbox of provider `hosts` has the file system of its machine; set sandbox.isolation to auto, or remove the key"},
+		{"commands in an image elsewhere", "sandbox: {provider: hosts, image: {base: 'debian:12', commands: [ls]}}", "sandbox.image.commands: provider `hosts` does not let a sandbox change the system of its machines"},
+		{"Python of an image elsewhere", "sandbox: {provider: hosts, image: {base: /images/a.sif}, python_version: '3.12'}", "sandbox.python_version: provider `hosts` takes an image as it is"},
 		{"system packages here", "sandbox: {system_packages: [git, jq]}", "sandbox.system_packages: isolation `bubblewrap` does not let a sandbox change the system; gvisor does, which does not work here: runsc is not installed; set sandbox.isolation to gvisor, name an image that has it in image.base, or use another provider"},
 		{"commands here", "sandbox: {isolation: none, image: {commands: [ls]}}", "sandbox.image.commands: isolation `none` does not let a sandbox change the system; gvisor does"},
 		{"a share of a GPU in a cloud", "sandbox: {provider: modal, gpu: H100, gpu_share: 4}", "sandbox.gpu_share: provider `modal` rents whole GPUs; remove gpu_share, or use another provider"},
@@ -264,7 +273,7 @@ func TestAbilities(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := clouds(t)
-			l.facts.Providers = append(l.facts.Providers, sdk.ProviderInfo{Name: "wild"})
+			l.facts.Providers = append(l.facts.Providers, sdk.ProviderInfo{Name: "wild"}, hosts)
 			err := l.check(c.text).Err()
 			want := l.dir + "/e.yaml:1: " + strings.ReplaceAll(c.want, "DIR", l.dir)
 			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -145,6 +145,9 @@ func Query(exp *experiment.Experiment, provider string, lookup func(string) stri
 		DiskGB: s.DiskGB, Isolation: s.Isolation, Network: s.Network, PythonVersion: s.PythonVersion, Options: s.Options(provider),
 		TimeoutSeconds: int64(s.Timeout / time.Second),
 	}
+	if s.Image != nil {
+		q.Image = s.Image.Base
+	}
 	switch len(s.GPU) {
 	case 0:
 	case 1:

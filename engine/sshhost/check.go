@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/sdk"
@@ -72,7 +73,11 @@ func (c *checker) checkNode(ctx context.Context, q sdk.CheckQuery) []sdk.Finding
 
 // common is what every computer needs that is to have machines.
 func (c *checker) common(ctx context.Context, q sdk.CheckQuery) []sdk.Finding {
-	found := []sdk.Finding{{Name: "system", State: sdk.FindingOK, Detail: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}, c.python(ctx, q)}
+	found := []sdk.Finding{{Name: "system", State: sdk.FindingOK, Detail: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}}
+	if q.Image == "" {
+		found = append(found, c.python(ctx, q))
+	}
+	found = append(found, c.image(q)...)
 	found = append(found, c.isolation(ctx, q)...)
 	found = append(found, c.gpu(ctx, q)...)
 	found = append(found, c.allowed(q)...)
@@ -93,6 +98,27 @@ func (c *checker) python(ctx context.Context, q sdk.CheckQuery) sdk.Finding {
 	}
 	f.Detail = found.Executable + " " + found.Version
 	return f
+}
+
+// image wants an image that is a file or folder there, and what unpacks it. Python is in the image.
+func (c *checker) image(q sdk.CheckQuery) []sdk.Finding {
+	if !filepath.IsAbs(q.Image) {
+		return nil
+	}
+	f := sdk.Finding{Name: "image " + q.Image, State: sdk.FindingOK, Detail: "is there"}
+	packed, err := image.CheckFile(q.Image)
+	if err != nil {
+		f.State, f.Detail, f.Fix = sdk.FindingFailed, err.Error(), "name in sandbox.image.base a folder, or a file of squashfs or Apptainer, that your user can read there"
+		return []sdk.Finding{f}
+	}
+	if !packed {
+		return []sdk.Finding{f}
+	}
+	tool := sdk.Finding{Name: "unsquashfs", State: sdk.FindingOK}
+	if tool.Detail, err = image.FindUnsquashfs(c.getenv("PATH")); err != nil {
+		tool.State, tool.Detail, tool.Fix = sdk.FindingFailed, err.Error(), "have squashfs-tools installed there, or name a folder with the unpacked image in sandbox.image.base"
+	}
+	return []sdk.Finding{f, tool}
 }
 
 // isolation wants the isolation that is asked for, or else any that keeps a sandbox apart.

@@ -32,7 +32,7 @@ type cleanOptions struct {
 }
 
 // clean removes Seer's programs, cache and own volumes of this user, unless something uses them: a program that
-// runs stays, and while there is a machine its whole cache does.
+// runs stays, and while there is a machine its whole cache does, except images that none runs in.
 func (h *host) clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, error) {
 	var o cleanOptions
 	if len(in.Options) > 0 {
@@ -66,6 +66,9 @@ func (h *host) clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, err
 	slices.Sort(caches)
 	for _, top := range slices.Compact(caches) {
 		shared, err := others(top)
+		if err == nil && !shared {
+			err = c.images(filepath.Join(top, imagesName), filepath.Join(h.store.StateDir(), local.Name))
+		}
 		if err == nil && !used && !shared {
 			err = c.entries(ctx, top)
 		}
@@ -135,7 +138,7 @@ func (c *cleaner) entries(ctx context.Context, top string) error {
 		return nil
 	}
 	for _, entry := range entries {
-		if entry.Name() == programs {
+		if entry.Name() == programs || entry.Name() == imagesName {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

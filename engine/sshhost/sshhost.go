@@ -31,7 +31,7 @@ const maxInput = 8 << 20
 // ProviderMain is `seer-runtime provider METHOD`: it calls a method of the provider, with the
 // JSON input of the plugin contract on in, and writes an [sdk.Envelope] to out. METHOD is
 // describe, offers, create, observe, list, terminate, check, clean, check-node, which is check
-// on a computer where a job runs, or facts, which gives [Facts]. It
+// on a computer where a job runs, facts, which gives [Facts], or image, which create starts. It
 // returns the exit status: 0, also where the method has failed.
 func ProviderMain(method string, in io.Reader, out, log io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -98,7 +98,7 @@ var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, 
 		if err := MountVolumes(&in.Spec, os.Getenv); err != nil {
 			return nil, err
 		}
-		step, err := h.Create(ctx, in.Spec, in.Cursor)
+		step, err := h.create(ctx, in.Spec, in.Cursor)
 		if warning := ownSession().atLogout(ctx).warning(); err == nil && step.Handle != "" && warning != "" {
 			step.Log = append(step.Log, warning)
 		}
@@ -122,6 +122,9 @@ var methods = map[string]func(ctx context.Context, h *host, input []byte) (any, 
 	}),
 	nodeMethod: method(func(ctx context.Context, _ *host, in sdk.CheckQuery) (any, error) {
 		return newChecker().checkNode(ctx, in), nil
+	}),
+	imageMethod: method(func(ctx context.Context, h *host, in imageInput) (any, error) {
+		return struct{}{}, h.fetch(ctx, in.Base)
 	}),
 	"clean": method(func(ctx context.Context, h *host, in sdk.CleanInput) (any, error) { return h.clean(ctx, in) }),
 }
@@ -175,6 +178,8 @@ type host struct {
 	store *state.Store
 	sweep func() error
 	ahead time.Duration // of the clock by which ends of machines are set
+
+	options local.Options // of the provider
 }
 
 // open makes the provider in the user's folders. The running program is also the network proxy and the
@@ -193,7 +198,7 @@ func open(getenv func(string) string, networked func(string) (bool, error), log 
 		return nil, err
 	}
 	h := &host{where: where, store: store}
-	h.Provider, err = local.Open(store, local.Options{
+	h.options = local.Options{
 		ArtifactsDir: filepath.Dir(self), NetProxy: []string{self, "netproxy"}, Watchdog: []string{self, "watchdog"},
 		Python: func(ctx context.Context) (isolation.Interpreter, error) { return anyPython(ctx, getenv) },
 		PythonVersion: func(ctx context.Context, version string) (isolation.Interpreter, error) {
@@ -202,7 +207,12 @@ func open(getenv func(string) string, networked func(string) (bool, error), log 
 		Places: toolPlaces(getenv),
 		Ahead:  func() time.Duration { return h.ahead },
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Warn, DisableTime: true}),
-	})
+	}
+	if h.options.ImagesDir, err = store.Cache(imagesName); err != nil {
+		return nil, err
+	}
+	Images(&h.options)
+	h.Provider, err = local.Open(store, h.options)
 	h.sweep = func() error { return local.Sweep(filepath.Join(store.StateDir(), local.Name), store.RuntimeDir()) }
 	return h, err
 }

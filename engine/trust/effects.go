@@ -32,6 +32,7 @@ type Facts struct {
 	Models     []Model // fetched with a credential of the user
 	Settings   []Setting
 	Images     []Image // fetched with the user's login
+	Systems    []System
 	Accounts   []Account
 	Snapshot   *Snapshot // that the sandbox starts from; nil = none
 	Ports      []int
@@ -56,6 +57,10 @@ type Setting struct{ Name, From, Digest string }
 
 // Image is a private image of the user's, at the registry of a host.
 type Image struct{ Ref, Host string }
+
+// System is a file or folder on machines of a provider in which the sandbox starts, and which its code
+// can read.
+type System struct{ Path, Provider string }
 
 // Account pays for rented machines and receives models and files.
 type Account struct {
@@ -113,6 +118,9 @@ func Of(f Facts) Effects {
 	}
 	for _, i := range f.Images {
 		c.add(true, "", "pull %s with your login of %s", i.Ref, i.Host)
+	}
+	for _, s := range f.Systems {
+		c.add(true, "", "start from %s on machines of %s, which the sandbox can read", s.Path, s.Provider)
 	}
 	for _, m := range f.Models {
 		c.add(true, "", "fetch the %s %s with %s", m.Kind, m.Name, m.Credential)

@@ -50,6 +50,7 @@ func TestEffects(t *testing.T) {
 		f.Models = []trust.Model{{Kind: "dataset", Name: "org/private", Credential: "HF_TOKEN of environment"}}
 	})
 	other("a volume", func(f *trust.Facts) { f.Volumes = []string{"weights"} })
+	other("an image by path", func(f *trust.Facts) { f.Systems = []trust.System{{Path: "/images/a.sif", Provider: "p"}} })
 	other("sandboxes inside", func(f *trust.Facts) { f.Nested = []string{"the agent"} })
 	other("in the home", func(f *trust.Facts) { f.Folder = "/home" })
 	again := f

@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	"engine/bring":                {"engine/state"},
 	"engine/ssh":                  {"sdk", "engine/bring", "engine/pipe", "engine/state", "internal/spelling", "internal/sshname"},
 	"engine/batchjob":             {"sdk", "sdk/gpu", "engine/isolation", "engine/machine/local", "engine/pipe", "engine/runtime/loader", "engine/sshhost", "engine/state"},
-	"engine/sshhost":              {"sdk", "sdk/gpu", "engine/isolation", "engine/policy", "engine/machine/local", "engine/pipe", "engine/state"},
+	"engine/sshhost":              {"sdk", "sdk/gpu", "engine/image", "engine/image/registry", "engine/isolation", "engine/policy", "engine/machine/local", "engine/pipe", "engine/state"},
 	"engine/state":                {},
 	"engine/remedy":               {},
 	"engine/gpulease":             {"sdk/gpu", "internal/retry", "internal/text"},

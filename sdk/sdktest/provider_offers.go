@@ -39,7 +39,7 @@ func same(a, b any) bool {
 
 var knownFeatures = []sdk.Feature{sdk.FeatureBuild, sdk.FeatureTags, sdk.FeatureVolumes, sdk.FeatureSnapshot, sdk.FeatureSelfEnd,
 	sdk.FeatureIdleTimeout, sdk.FeatureHostMounts, sdk.FeatureGPUShare, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureNoNetwork, sdk.FeatureQueue,
-	sdk.FeatureCheck, sdk.FeatureClean}
+	sdk.FeatureCheck, sdk.FeatureClean, sdk.FeatureImageFiles}
 
 func (l *lab) describeSensible(ctx context.Context, t *trial) {
 	info, err := l.open().Describe(ctx)

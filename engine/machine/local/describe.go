@@ -12,6 +12,9 @@ import (
 // Describe tells which isolation works on this computer, and which GPUs it has.
 func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
 	info := sdk.ProviderInfo{Name: Name, Title: "this computer", Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureHostMounts, sdk.FeatureGPUShare}}
+	if p.ImageFiles {
+		info.Features = append(info.Features, sdk.FeatureImageFiles)
+	}
 	rules, err := p.Policy()
 	if err != nil {
 		return info, err

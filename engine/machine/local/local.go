@@ -53,7 +53,10 @@ type Options struct {
 	ImagesDir string                                              // cache of images; default below Dir
 	Registry  image.Opener                                        // the client of registries, registry.Open; nil = no images
 	Login     func(ref string) bool                               // whether an image may be fetched with the user's login; nil = every one
-	Places    []string                                            // where runsc is looked for first
+	// ImageFiles lets machines start from files and folders of this computer, by absolute path; see
+	// [image.UnpackFile]. Code of an experiment then reads such a folder.
+	ImageFiles bool
+	Places     []string // where runsc is looked for first
 
 	NetProxy []string // program of network proxies; default: the runtime's binary in ArtifactsDir, with "netproxy"
 	// Watchdog is the program that ends machines whose time is over; p.Dir follows. The
@@ -106,7 +109,7 @@ func New(o Options) sdk.Provider {
 	if len(o.Watchdog) == 0 {
 		p.watchdog.argv = p.runtimes.command("watchdog")
 	}
-	p.roots = rootfs.Store{ImagesDir: o.ImagesDir, SavedDir: savedDir(o.Dir), Registry: o.Registry, Login: o.Login, Lock: p.lock}
+	p.roots = rootfs.Store{ImagesDir: o.ImagesDir, SavedDir: savedDir(o.Dir), Registry: o.Registry, Login: o.Login, Files: o.ImageFiles, Lock: p.lock}
 	return p
 }
 

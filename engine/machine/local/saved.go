@@ -51,3 +51,10 @@ func NeedsLogin(registry image.Opener) func(ctx context.Context, ref string) (ho
 		return image.NeedsLogin(ctx, ref, image.Options{Open: registry, Insecure: rootfs.PlainHTTP(ref)})
 	}
 }
+
+// FetchImage makes what the machines of a provider start from, so that a later [sdk.Provider] Create
+// finds it. It takes as long as that takes. log may be nil.
+func FetchImage(ctx context.Context, o Options, ref string, log func(line string)) error {
+	s := rootfs.Store{ImagesDir: o.ImagesDir, Registry: o.Registry, Login: o.Login, Files: o.ImageFiles}
+	return s.Fetch(ctx, ref, log)
+}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,6 +74,7 @@ func (f Finder) Facts(ctx context.Context, exp *experiment.Experiment, p plan.Pl
 	if facts.Images, err = f.images(ctx, p); err != nil {
 		return facts, err
 	}
+	facts.Systems = systems(p)
 	if facts.Accounts, err = f.accounts(ctx, exp, p); err != nil {
 		return facts, err
 	}
@@ -183,6 +185,20 @@ func (f Finder) images(ctx context.Context, p plan.Plan) ([]trust.Image, error) 
 		}
 	}
 	return found, nil
+}
+
+// systems are the images by path, which are on machines.
+func systems(p plan.Plan) (found []trust.System) {
+	for _, c := range p.Choices {
+		from, _ := p.ImageOf(c)
+		if from == nil || !path.IsAbs(from.Base) {
+			continue
+		}
+		if s := (trust.System{Path: from.Base, Provider: c.Provider}); !slices.Contains(found, s) {
+			found = append(found, s)
+		}
+	}
+	return found
 }
 
 // accounts lists who pays for the machines that may be rented. Providers that the program

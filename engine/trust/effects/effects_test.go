@@ -72,6 +72,23 @@ func TestOutsideOfTheFolder(t *testing.T) {
 	}
 }
 
+// TestImagesByPath: what the sandbox can read of a host is an effect, once for each provider.
+func TestImagesByPath(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{"/shared/images": "start from /shared/images on machines of hosts, which the sandbox can read", "python:3.12": ""} {
+		exp := load(t, "name: test\nsandbox: {image: {base: '"+base+"'}}\n")
+		p := plan.Plan{Image: &plan.Image{Base: base}, Choices: []plan.Choice{{Provider: "hosts", Own: true}, {Provider: "hosts", Own: true}}}
+		facts, err := finder(plugins{}).Facts(t.Context(), exp, p, &preflight.Env{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.DeleteFunc(trust.Of(facts).Outside, func(line string) bool { return !strings.HasPrefix(line, "start from") })
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s: %q", base, got)
+		}
+	}
+}
+
 // TestServersWithAnAddress: the host of an MCP server is an effect, and so is each value that it gets.
 func TestServersWithAnAddress(t *testing.T) {
 	t.Parallel()

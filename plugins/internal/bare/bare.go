@@ -16,8 +16,8 @@ func Refused(provider, place string, spec sdk.MachineSpec) error {
 		return sdk.Errorf(sdk.Unsupported, "the provider %s reserves no disk: a sandbox has what is free on its %s; remove the key", provider, place)
 	case len(spec.Mounts) > 0:
 		return sdk.Errorf(sdk.Unsupported, "the provider %s shows no folders of this computer to its machines", provider)
-	case i != nil && (i.Base != "" || i.Snapshot != "" || len(i.SystemPackages)+len(i.PythonPackages)+len(i.Commands) > 0):
-		return sdk.Errorf(sdk.Unsupported, "a sandbox of the provider %s has the system of its %s; remove sandbox.image, or use another provider", provider, place)
+	case i != nil && (i.Snapshot != "" || len(i.SystemPackages)+len(i.PythonPackages)+len(i.Commands) > 0):
+		return sdk.Errorf(sdk.Unsupported, "a sandbox of the provider %s cannot change the system of its %s, or start from a saved one; name an image in image.base, or use another provider", provider, place)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (p *Provider) Check(ctx context.Context, q sdk.CheckQuery) ([]sdk.Finding, 
 	c.walltime(where)
 	var login, compute []sdk.Finding
 	var both sync.WaitGroup
-	both.Go(func() { login = p.loginNode(ctx, o) })
+	both.Go(func() { login = p.loginNode(ctx, o, q.Image) })
 	both.Go(func() { compute = p.computeNode(ctx, o, q, where) })
 	both.Wait()
 	return slices.Concat(c.found, login, compute), nil
@@ -244,14 +244,18 @@ func (c *checking) walltime(partition string) {
 var ofLogin = []string{"home folder", "state folder", "cache folder", "administrator's policy"}
 
 // loginNode is what Seer's program sees on the login node: folders that the cluster shares.
-func (p *Provider) loginNode(ctx context.Context, o options) []sdk.Finding {
-	found, err := askProgram[[]sdk.Finding](ctx, p, o.Host, []string{sdk.SSHProgram, "provider", "check"}, sdk.CheckQuery{Network: "none", Isolation: "none"})
+func (p *Provider) loginNode(ctx context.Context, o options, image string) []sdk.Finding {
+	found, err := askProgram[[]sdk.Finding](ctx, p, o.Host, []string{sdk.SSHProgram, "provider", "check"}, sdk.CheckQuery{Network: "none", Isolation: "none", Image: image})
 	if err != nil {
 		return []sdk.Finding{{Name: "Seer's program on " + o.Host, State: sdk.FindingFailed, Detail: err.Error(),
 			Fix: "give it a folder there that can hold programs: space, quota and owner of ~/.cache/seer, and no noexec"}}
 	}
-	found = slices.DeleteFunc(found, func(f sdk.Finding) bool { return !slices.Contains(ofLogin, f.Name) })
-	for i := range found {
+	ofImage := "image " + image
+	found = slices.DeleteFunc(found, func(f sdk.Finding) bool { return f.Name != ofImage && !slices.Contains(ofLogin, f.Name) })
+	for i, f := range found {
+		if f.Name == ofImage && f.State == sdk.FindingFailed { // the nodes may have it on disks of their own
+			found[i].State = sdk.FindingWarning
+		}
 		found[i].Name += " on " + o.Host
 	}
 	return append([]sdk.Finding{{Name: "Seer's program on " + o.Host, State: sdk.FindingOK, Detail: "is there and runs"}}, found...)

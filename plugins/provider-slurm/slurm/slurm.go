@@ -45,7 +45,7 @@ func (p *Provider) Describe(context.Context) (sdk.ProviderInfo, error) {
 	return sdk.ProviderInfo{
 		Name:     Name,
 		Title:    "a Slurm cluster of yours",
-		Features: []sdk.Feature{sdk.FeatureVolumes, sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureQueue, sdk.FeatureCheck, sdk.FeatureClean},
+		Features: []sdk.Feature{sdk.FeatureVolumes, sdk.FeatureSelfEnd, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureQueue, sdk.FeatureCheck, sdk.FeatureClean, sdk.FeatureImageFiles},
 		Isolations: []sdk.Isolation{
 			{Name: "auto", Usable: true}, {Name: "bubblewrap", Usable: true}, {Name: "gvisor", Usable: true}, {Name: "none", Usable: true},
 		},

@@ -52,7 +52,7 @@ func (p *Provider) Describe(context.Context) (sdk.ProviderInfo, error) {
 	return sdk.ProviderInfo{
 		Name:     Name,
 		Title:    "your hosts by SSH",
-		Features: []sdk.Feature{sdk.FeatureVolumes, sdk.FeatureSelfEnd, sdk.FeatureGPUShare, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureCheck, sdk.FeatureClean},
+		Features: []sdk.Feature{sdk.FeatureVolumes, sdk.FeatureSelfEnd, sdk.FeatureGPUShare, sdk.FeatureFree, sdk.FeatureRoutes, sdk.FeatureCheck, sdk.FeatureClean, sdk.FeatureImageFiles},
 		Isolations: []sdk.Isolation{
 			{Name: auto, Usable: true}, {Name: bubblewrap, Usable: true}, {Name: gvisor, Usable: true}, {Name: none, Usable: true},
 		},

@@ -119,7 +119,7 @@ func TestCreateRefuses(t *testing.T) {
 	t.Parallel()
 	l := &lab{usual: "a", hosts: map[string]methods{"a": host(nil)}}
 	for what, spec := range map[string]sdk.MachineSpec{
-		"disk": {DiskGB: 10}, "folders": {Mounts: []sdk.Mount{{}}}, "sandbox.image": {Image: &sdk.Image{Base: "python"}},
+		"disk": {DiskGB: 10}, "folders": {Mounts: []sdk.Mount{{}}}, "image.base": {Image: &sdk.Image{Base: "python", Commands: []string{"ls"}}}, "saved one": {Image: &sdk.Image{Snapshot: "x"}},
 	} {
 		_, err := l.provider().Create(t.Context(), spec, nil)
 		testkit.WantCode(t, err, sdk.Unsupported, what)

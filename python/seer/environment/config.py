@@ -69,7 +69,7 @@ class RepoConfig:
 class ImageConfig:
     """The image from which the sandbox starts."""
 
-    base: Optional[str] = None  #: name of an image in a registry
+    base: Optional[str] = None  #: name of an image in a registry, or its path on a host or cluster
     snapshot: Optional[str] = None  #: reference of a saved system
     commands: Optional[list[str]] = None  #: run once, when it is built
 

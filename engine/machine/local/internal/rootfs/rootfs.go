@@ -57,6 +57,7 @@ type Store struct {
 	SavedDir  string // private to the user
 	Registry  image.Opener
 	Login     func(ref string) bool // whether an image may be fetched with the user's login; nil = every one
+	Files     bool                  // images may be files and folders of this computer, by absolute path
 
 	// Lock excludes everybody else from the work of a name.
 	Lock func(ctx context.Context, name string) (*state.Lock, error)
@@ -79,11 +80,10 @@ func (s *Store) unpack(ctx context.Context, i *sdk.Image, kind string, log func(
 		t.Base, t.layers = saved.Base, []string{saved.file}
 	}
 	if t.Base != "" {
-		root, err := image.Unpack(ctx, t.Base, s.imageOptions(t.Base, log))
+		root, err := s.base(ctx, t, log)
 		if err != nil {
 			return nil, err
 		}
-		t.Base = pinned(t.Base, root.Digest)
 		if !t.Writable && len(t.layers) > 0 { // a tree of their own that cannot be changed, for every isolation
 			if root, err = image.Derive(ctx, root, t.layers[0]); err != nil {
 				return nil, err
@@ -99,6 +99,28 @@ func (s *Store) unpack(ctx context.Context, i *sdk.Image, kind string, log func(
 		t.Writable = true
 	}
 	return t, nil
+}
+
+// base finds the image of a tree, and has its name mean the same image for ever if it is one of a registry.
+func (s *Store) base(ctx context.Context, t *Tree, log func(string)) (image.Root, error) {
+	o := s.imageOptions(t.Base, log)
+	if path.IsAbs(t.Base) {
+		if !s.Files {
+			return image.Root{}, sdk.Errorf(sdk.Unsupported, "the image %s is a path, and this computer takes images of registries only; name one in image.base, such as python:3.12-slim", t.Base)
+		}
+		return image.UnpackFile(ctx, t.Base, o)
+	}
+	root, err := image.Unpack(ctx, t.Base, o)
+	if err == nil {
+		t.Base = pinned(t.Base, root.Digest)
+	}
+	return root, err
+}
+
+// Fetch makes the tree of an image.
+func (s *Store) Fetch(ctx context.Context, ref string, log func(string)) error {
+	_, err := s.base(ctx, &Tree{Base: ref}, log)
+	return err
 }
 
 func (s *Store) imageOptions(ref string, log func(string)) image.Options {
