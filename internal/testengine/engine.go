@@ -4,10 +4,12 @@ package testengine
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/internal/testbuild"
 	"github.com/seer-engine/seer/internal/testkit"
 )
@@ -24,7 +26,7 @@ func Main(m *testing.M, i *Installation) {
 		if i.Artifacts, err = testbuild.Build(dir); err == nil {
 			i.builtins, err = i.Builtins()
 		}
-		return err
+		return errors.Join(err, hosttest.KeyAsInstalled())
 	})
 }
 
