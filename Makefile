@@ -13,10 +13,10 @@ TESTFLAGS ?=
 # Checkouts in other folders, tests and scripts share what is compiled.
 export GOFLAGS := -trimpath $(GOFLAGS)
 # Without cgo, as it is released: with it, all that can use the network would be compiled once more
-# for `runtime`. The race detector needs cgo, so its recipes take the variable away; it cannot be 1,
+# for `runtime`. The race detector needs cgo, so its recipes leave the variable empty; it cannot be 1,
 # which would also hold for Wasm.
-export CGO_ENABLED := 0
-RACE := env -u CGO_ENABLED
+export CGO_ENABLED := $(if $(findstring -race,$(TESTFLAGS)),,0)
+RACE := CGO_ENABLED=
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
