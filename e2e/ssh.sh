@@ -100,6 +100,16 @@ slow_call() {
   wait $call || { cat slow.err && return 1; }
   grep -qx '"done"' slow.txt
 }
+# slow_library is the same for the library, whose calls pass by no process of seer.
+slow_library() {
+  PYTHONPATH=lib python3 -c 'import sys, tools; print(tools.slow(float(sys.argv[1])))' "$1" >slow.txt 2>slow.err &
+  local call=$!
+  sleep 1
+  shift
+  "$@"
+  wait $call || { cat slow.err && return 1; }
+  grep -qx 'done' slow.txt
+}
 pause=${E2E_CUT:-2}
 restart_sshd() { stop_sshd box && sleep "$pause" && start_sshd box; }
 asleep() { # all of this computer, but not of the host
@@ -114,6 +124,8 @@ kill_forwarder() { kill -9 "$(pgrep -f "seer-runtime.* forward $HOME")"; }
 echo "== the connection is cut; sshd is restarted; what carries the ports is killed"
 slow_call 4 cut
 slow_call $((4 + pause)) restart_sshd
+slow_library 4 cut
+slow_library $((4 + pause)) restart_sshd
 slow_call $((2 + pause)) asleep
 slow_call 4 kill_forwarder
 kill_forwarder
