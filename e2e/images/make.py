@@ -38,6 +38,8 @@ def system(root):
             path = os.path.join(folder, file)
             if os.path.isfile(path):
                 (program if file.endswith(".so") else put)(path, to + path[len(library):])
+    shutil.copytree("/usr/share/python-wheels", root + "/usr/share/python-wheels")  # where Debian has pip
+    put("/etc/ssl/certs/ca-certificates.crt")
     for tool in ("sh", "cat", "ls", "id", "sleep"):
         program(shutil.which(tool), "/usr/bin/" + tool)
     os.symlink("usr/bin", root + "/bin")

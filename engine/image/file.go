@@ -102,8 +102,8 @@ func (s store) unpackFile(ctx context.Context, file string, r record, o Options)
 	if err != nil {
 		return Root{}, ofImage(file, err)
 	}
-	o.Log(fmt.Sprintf("%s: unpacking %s by unsquashfs", file, size(part.size)))
 	return s.build(ctx, r, o.Log, func(tree string) (bytes, files int64, err error) {
+		o.Log(fmt.Sprintf("%s: unpacking %s by unsquashfs", file, size(part.size)))
 		u := unsquash{tool: tool, file: file, part: part}
 		if err := u.run(ctx, tree); err != nil {
 			if ctx.Err() != nil {

@@ -1,9 +1,11 @@
 package image
 
 import (
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -112,6 +114,39 @@ func checkSystem(t *testing.T, root Root) {
 	}
 	if left, err := os.ReadDir(filepath.Dir(root.Dir)); err != nil || len(left) != 2 {
 		t.Errorf("beside the tree: %v, %v", left, err)
+	}
+}
+
+// A SIF file that Apptainer's own package has written (github.com/apptainer/sif/v2 2.25.0, with an
+// overlay before the system) has a setuid file, a device and a pipe.
+func TestFileOfApptainer(t *testing.T) {
+	t.Parallel()
+	packed, err := os.Open("testdata/apptainer.sif.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	plain, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := testkit.WriteFile(t, filepath.Join(t.TempDir(), "apptainer.sif"), string(data))
+	root, err := UnpackFile(t.Context(), file, Options{Dir: t.TempDir(), Platform: "linux/amd64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(root.Dir, "etc/motd")); err != nil || info.Mode() != 0o755 || testkit.ReadFile(t, filepath.Join(root.Dir, "closed/f")) != "in\n" {
+		t.Errorf("%v, %v", info, err)
+	}
+	if entries, err := os.ReadDir(root.Dir); err != nil || len(entries) != 3 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if _, err := UnpackFile(t.Context(), file, Options{Dir: t.TempDir(), Platform: "linux/arm64"}); sdk.CodeOf(err) != sdk.NotFound {
+		t.Errorf("for another processor: %v", err)
 	}
 }
 

@@ -66,7 +66,7 @@ func (h *host) clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, err
 	slices.Sort(caches)
 	for _, top := range slices.Compact(caches) {
 		shared, err := others(top)
-		if err == nil && !shared {
+		if err == nil && !shared && !hasSnapshots(os.Getenv) {
 			err = c.images(filepath.Join(top, imagesName), filepath.Join(h.store.StateDir(), local.Name))
 		}
 		if err == nil && !used && !shared {

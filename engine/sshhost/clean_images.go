@@ -17,6 +17,13 @@ import (
 // justUsed is how long an image stays for a machine that is about to be made of it.
 const justUsed = 5 * time.Minute
 
+// hasSnapshots reports whether this user has snapshots of sandboxes, of a Seer that was used on this
+// host itself. They may need an image, and only that Seer knows which.
+func hasSnapshots(getenv func(string) string) bool {
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(volumesDir(getenv)), "snapshots", "*")) // the pattern is not bad
+	return len(found) > 0
+}
+
 // images removes what is unpacked in a folder and what no machine and no saved system needs, and what
 // killed programs have left there. machines is the folder of the machines.
 func (c *cleaner) images(dir, machines string) error {

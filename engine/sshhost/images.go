@@ -65,6 +65,9 @@ func (h *host) create(ctx context.Context, spec sdk.MachineSpec, cursor json.Raw
 	}
 	step, err := h.Create(ctx, spec, nil)
 	if err != nil || step.Handle != "" {
+		if len(cursor) > 0 {
+			step.Log = w.last(at.Read, step.Log)
+		}
 		w.forget()
 		return step, err
 	}
@@ -181,6 +184,18 @@ func (w imageWork) lines(since int64) (lines []string, read int64) {
 		lines = append(lines, strings.TrimSuffix(line, "\n"))
 	}
 	return lines, since + int64(len(said))
+}
+
+// last are the lines of the program that were not told yet, and those of the call that has waited for
+// it, without what is of the waiting.
+func (w imageWork) last(since int64, log []string) []string {
+	lines, _ := w.lines(since)
+	for _, line := range log {
+		if !strings.HasPrefix(line, w.base+": ") && !strings.HasPrefix(line, "another program is at work") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 const (

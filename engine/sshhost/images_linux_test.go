@@ -156,7 +156,7 @@ func TestImageOfAHostThatTakesLong(t *testing.T) {
 	close(r.Gate)
 	testkit.Eventually(t, "its end", func() bool { return len(imagePrograms(b)) == 0 })
 	step = must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: spec, Cursor: step.Cursor}))(t)
-	if step.Handle == "" {
+	if log := strings.Join(step.Log, "\n"); step.Handle == "" || strings.Count(log, ": unpacked ") != 1 || !strings.Contains(log, "isolation: bubblewrap") || strings.Contains(log, "another program") {
 		t.Fatalf("%+v", step)
 	}
 	b.running(step.Handle)
