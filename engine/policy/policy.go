@@ -69,22 +69,15 @@ func ReadFile(file string) ([]byte, error) { return readFile(file, root) }
 
 func readFile(file string, owner uint32) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && missing(file) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the policy of this computer cannot be read: %w; ask its administrator", err)
 	}
 	defer f.Close()
-	folder, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return nil, fmt.Errorf("the policy of this computer cannot be read: %w; ask its administrator", err)
-	}
-	defer folder.Close()
-	for _, opened := range []*os.File{folder, f} {
-		if err := belongsTo(opened, owner); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(belongsTo(f, owner), onlyRoots(file, owner)); err != nil {
+		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, yamldoc.MaxBytes+1))
 	if err != nil {
@@ -93,14 +86,54 @@ func readFile(file string, owner uint32) ([]byte, error) {
 	return append([]byte{}, data...), nil
 }
 
+// missing reports that there is no policy. A link that leads nowhere is a policy that cannot be read.
+func missing(file string) bool {
+	_, err := os.Lstat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// onlyRoots refuses a file that others than the owner could replace: in the folder of the file, or
+// anywhere on the way to where a link leads.
+func onlyRoots(file string, owner uint32) error {
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return fmt.Errorf("the policy of this computer cannot be read: %w; ask its administrator", err)
+	}
+	dirs := []string{filepath.Dir(file)}
+	if real != file {
+		for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
+			if dirs = append(dirs, dir); dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	for _, dir := range dirs {
+		var st unix.Stat_t
+		if err := unix.Stat(dir, &st); err != nil {
+			return fmt.Errorf("the policy of this computer cannot be read: %s: %w; ask its administrator", dir, err)
+		}
+		if err := changeable(dir, &st, owner, root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // belongsTo refuses what others than the owner can change.
 func belongsTo(f *os.File, owner uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return fmt.Errorf("the policy of this computer cannot be read: %s: %w", f.Name(), err)
 	}
-	if st.Uid != owner || st.Mode&0o022 != 0 {
-		return sdk.Errorf(sdk.Unsupported, "the policy of this computer does not count: others than root can change %s; its administrator has to make root its owner, and to take the right to write from group and others", f.Name())
+	return changeable(f.Name(), &st, owner)
+}
+
+// changeable refuses what others than the owners can change. In a folder that is sticky, such
+// as /tmp, nobody can replace the files of others.
+func changeable(name string, st *unix.Stat_t, owners ...uint32) error {
+	sticky := st.Mode&unix.S_IFMT == unix.S_IFDIR && st.Mode&unix.S_ISVTX != 0
+	if !slices.Contains(owners, st.Uid) || st.Mode&0o022 != 0 && !sticky {
+		return sdk.Errorf(sdk.Unsupported, "the policy of this computer does not count: others than root can change %s; its administrator has to make root its owner, and to take the right to write from group and others", name)
 	}
 	return nil
 }

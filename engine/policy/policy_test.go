@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,6 +122,28 @@ func TestOnlyRootsFileCounts(t *testing.T) {
 			owner++
 		}
 		if p, err := policy.FromOf(file, owner); err == nil || !strings.Contains(err.Error(), "others than root can change") {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
+// A link counts if nobody else can replace what it leads to. One that leads nowhere allows nothing.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		spoil func(target string) error
+		want  string
+	}{
+		"private":           {func(string) error { return nil }, ""},
+		"leads nowhere":     {os.Remove, "cannot be read"},
+		"in an open folder": {func(target string) error { return os.Chmod(filepath.Dir(target), 0o777) }, "others than root can change"},
+	} {
+		target, link := write(t, "networks: [none]\n"), filepath.Join(t.TempDir(), "policy.yaml")
+		if err := errors.Join(os.Symlink(target, link), tc.spoil(target)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := policy.FromOf(link, os.Getuid())
+		if tc.want == "" && (err != nil || p.Network("open", nil) == nil) || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}

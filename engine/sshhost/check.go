@@ -11,6 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
@@ -201,6 +202,9 @@ func (c *checker) allowed(q sdk.CheckQuery) []sdk.Finding {
 	rules, err := c.policy()
 	if err == nil && rules.File == "" {
 		return nil
+	}
+	if err == nil {
+		err = rules.Provider(local.Name)
 	}
 	if err == nil && q.Network != "" {
 		err = rules.Network(q.Network, nil)

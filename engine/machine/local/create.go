@@ -110,13 +110,14 @@ func (p *provider) admit(ctx context.Context, spec *sdk.MachineSpec) (again *res
 	return again, choice, nil
 }
 
-// permitted refuses what the administrator of this computer does not allow.
+// permitted refuses what the administrator of this computer does not allow. The machine may be one of
+// a user of another computer, who has come by SSH or with a job.
 func (p *provider) permitted(spec *sdk.MachineSpec, kind string) error {
 	rules, err := p.Policy()
 	if err != nil {
 		return err
 	}
-	return errors.Join(rules.Isolation(kind), rules.Network(spec.Network, spec.NetworkHosts))
+	return errors.Join(rules.Provider(Name), rules.Isolation(kind), rules.Network(spec.Network, spec.NetworkHosts))
 }
 
 func describe(choice isolation.Choice, nested bool) []string {

@@ -20,17 +20,19 @@ func under(pl *place, rules policy.Policy) {
 func TestTheAdministratorForbidsMachines(t *testing.T) {
 	t.Parallel()
 	pl := newPlace(t)
-	under(pl, policy.Policy{Networks: []string{"none"}, Isolations: []string{isolation.Bubblewrap}})
 	for want, change := range map[string]func(*sdk.MachineSpec){
 		`the network "open" is not allowed`:   func(s *sdk.MachineSpec) { s.Network = "open" },
 		`the isolation "none" is not allowed`: func(s *sdk.MachineSpec) { s.Network, s.Isolation = "none", isolation.None },
+		`the provider "local" is not allowed`: func(*sdk.MachineSpec) { under(pl, policy.Policy{Providers: []string{"modal"}}) },
 	} {
+		under(pl, policy.Policy{Networks: []string{"none"}, Isolations: []string{isolation.Bubblewrap}})
 		spec := pl.spec("one", isolation.Bubblewrap)
 		change(&spec)
 		if _, err := pl.p.Create(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
+	under(pl, policy.Policy{Isolations: []string{isolation.Bubblewrap}})
 	info, err := pl.p.Describe(context.Background())
 	forbidden := func(i sdk.Isolation) bool { return i.Name == isolation.None && !i.Usable && i.Reason != "" }
 	if err != nil || !slices.ContainsFunc(info.Isolations, forbidden) {
