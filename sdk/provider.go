@@ -36,7 +36,9 @@ type Provider interface {
 
 	// List finds the machines of owner that still exist, whatever their state: also
 	// ended ones that the backend still shows. It is how the engine finds a machine
-	// whose creation it did not see end.
+	// whose creation it did not see end. It fails if the list cannot be complete. A provider
+	// of machines on several hosts names those that do not answer, each by an entry without
+	// a key whose state is [Unreachable], and fails if none answers.
 	List(ctx context.Context, owner string) ([]Listed, error)
 
 	// Terminate ends a machine and everything it bills for. It is idempotent:
@@ -355,5 +357,6 @@ type Listed struct {
 	Owner  string `json:"owner"`
 	State  State  `json:"state"`
 
-	EndUnix int64 `json:"end_unix,omitempty"` // of the spec; 0 = unknown. Past it, the machine is an orphan
+	EndUnix int64  `json:"end_unix,omitempty"` // of the spec; 0 = unknown. Past it, the machine is an orphan
+	Message string `json:"message,omitempty"`  // of a host that does not answer: why, with its name
 }

@@ -56,6 +56,9 @@ func (d *Driver) known(ctx context.Context, p sdk.Provider, r *Record) error {
 			return nil
 		}
 	}
+	if err := silent(listed); err != nil {
+		return err
+	}
 	return &AccountError{r.ID, r.Provider}
 }
 

@@ -71,9 +71,29 @@ func (d *Driver) release(ctx context.Context, p sdk.Provider, r *Record, search 
 	}
 	listed, err := p.List(ctx, r.Owner)
 	errs = append(errs, err)
+	found := false
 	for _, m := range listed {
+		found = found || m.Key == r.Key
 		if m.Key == r.Key && m.Handle != r.Handle {
 			errs = append(errs, p.Terminate(ctx, m.Handle))
+		}
+	}
+	if !found { // of several hosts, one has the machine of a key
+		errs = append(errs, silent(listed))
+	}
+	return errors.Join(errs...)
+}
+
+// noAnswer reports that an entry of a list is a host that does not answer.
+func noAnswer(m sdk.Listed) bool { return m.Key == "" && m.State == sdk.Unreachable }
+
+// silent is the error of the hosts that a list lacks, because they do not answer; nil = it is
+// complete.
+func silent(listed []sdk.Listed) error {
+	var errs []error
+	for _, m := range listed {
+		if noAnswer(m) {
+			errs = append(errs, sdk.Errorf(sdk.Unavailable, "%s", m.Message))
 		}
 	}
 	return errors.Join(errs...)

@@ -126,6 +126,10 @@ func (g *collector) appeared(ctx context.Context, r Record) {
 		g.failed(r, fmt.Errorf("list its machines: %w", err))
 		return
 	}
+	if err := silent(listed); err != nil && !slices.ContainsFunc(listed, func(m sdk.Listed) bool { return m.Key == r.Key }) {
+		g.failed(r, fmt.Errorf("list its machines: %w", err))
+		return
+	}
 	for _, m := range listed {
 		if m.Key != r.Key || !m.State.Live() {
 			continue
@@ -265,6 +269,10 @@ func (g *collector) machines(ctx context.Context, name string) {
 	// listed but not in what is read after that has none.
 	all, _ := g.d.Ledger.List()
 	for _, m := range listed {
+		if noAnswer(m) { // the other hosts are cleaned nevertheless
+			g.report.Failed = append(g.report.Failed, item(Record{Provider: name}, "list its machines: "+m.Message))
+			continue
+		}
 		if r, current, ok := keyOf(all, m.Key); one && ok && current && r.Live() {
 			continue // that of the record, maybe by another name of its host
 		}

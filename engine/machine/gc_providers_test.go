@@ -189,3 +189,32 @@ func TestRefreshSurvivesAProviderThatIsGone(t *testing.T) {
 		t.Error("the provider that works was not asked")
 	}
 }
+
+// silentHost is a provider with a host that does not answer.
+type silentHost struct{ sdk.Provider }
+
+func (p silentHost) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
+	all, err := p.Provider.List(ctx, owner)
+	return append(all, sdk.Listed{Handle: "away/", Owner: owner, State: sdk.Unreachable, Message: "the host away does not answer"}), err
+}
+
+// A host that does not answer is named, and what the others have is cleaned. A start that died may
+// have its machine there, so its record stays.
+func TestGCWhileAHostIsAway(t *testing.T) {
+	b := newBench(t, enginetest.Script{})
+	spec := sdk.MachineSpec{Key: "old", Owner: b.ledger.Owner(), EndUnix: b.clock.Now().Add(time.Minute).Unix()}
+	if _, err := b.cloud.Create(context.Background(), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.Advance(time.Hour)
+	driver := machine.NewDriver(machine.Options{Ledger: b.ledger, Clock: b.clock, Providers: func(context.Context, string) (sdk.Provider, error) { return silentHost{b.cloud}, nil }})
+	report, err := driver.GC(context.Background(), machine.GCOptions{Also: []string{"cloud"}})
+	if err != nil || len(report.Cleaned) != 1 || len(report.Failed) != 1 || !strings.Contains(report.Failed[0].Why, "the host away does not answer") {
+		t.Fatalf("report %+v, %v", report, err)
+	}
+	r := machine.NewRecord()
+	r.Provider, r.Key = "cloud", "seer-none"
+	if _, err := driver.End(context.Background(), r, "ended"); err == nil || !strings.Contains(err.Error(), "the host away does not answer") {
+		t.Errorf("%v", err)
+	}
+}

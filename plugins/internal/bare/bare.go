@@ -39,3 +39,8 @@ func Target(url string) (string, bool) {
 	port, ok := strings.CutPrefix(url, "http://127.0.0.1:")
 	return "tcp:" + port, ok
 }
+
+// Away is the entry of a list for a host that does not answer. err names it.
+func Away(host, owner string, err error) sdk.Listed {
+	return sdk.Listed{Handle: host + "/", Owner: owner, State: sdk.Unreachable, Message: err.Error()}
+}

@@ -31,19 +31,24 @@ func (p *Provider) Route(ctx context.Context, handle string, port int) (sdk.Rout
 }
 
 // List implements [sdk.Provider]. It asks the cluster of the setting and all that this plugin has
-// used, for an experiment that named one may be gone. It fails if one of them does not answer.
+// used, for an experiment that named one may be gone. One that does not answer is named in the list.
 func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
 	hosts, err := p.known()
 	if err != nil {
 		return nil, err
 	}
 	var all []sdk.Listed
+	var failed []error
 	for _, host := range hosts {
 		lines, err := p.run(ctx, host, listScript, nil)
 		if err != nil {
-			return nil, err
+			all, failed = append(all, bare.Away(host, owner, err)), append(failed, err)
+			continue
 		}
 		all = append(all, listed(host, owner, lines)...)
+	}
+	if len(failed) > 0 && len(failed) == len(hosts) {
+		return nil, failed[0]
 	}
 	return all, nil
 }

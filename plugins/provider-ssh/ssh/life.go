@@ -79,7 +79,7 @@ type listInput struct {
 }
 
 // List implements [sdk.Provider]. It asks the hosts of the setting and all that this plugin has
-// used, for an experiment that named one may be gone. It fails if one of them does not answer.
+// used, for an experiment that named one may be gone. One that does not answer is named in the list.
 func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
 	hosts, err := p.usual()
 	if err != nil {
@@ -90,11 +90,14 @@ func (p *Provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 		return nil, err
 	}
 	answers := askAll[[]sdk.Listed](ctx, p, unique(append(hosts, used...)), "list", func(string) any { return listInput{sdk.ListInput{Owner: owner}, time.Now().Unix()} })
-	if err := failed(answers); err != nil {
-		return nil, err
+	if !slices.ContainsFunc(answers, func(a answer[[]sdk.Listed]) bool { return a.err == nil }) {
+		return nil, failed(answers)
 	}
 	var all []sdk.Listed
 	for _, a := range answers {
+		if a.err != nil {
+			all = append(all, bare.Away(a.host, owner, a.err))
+		}
 		for _, m := range a.out {
 			m.Handle = join(a.host, m.Handle)
 			all = append(all, m)

@@ -188,6 +188,11 @@ func TestListAsksHostsThatWereUsed(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	l.used = append(l.used, "gone", "lost")
+	list, err = l.provider().List(t.Context(), "own-1")
+	if err != nil || len(list) != 3 || list[0].Key != "seer-2" || list[1].Handle != "gone/" || list[2].State != sdk.Unreachable || !strings.Contains(list[2].Message, "lost") {
+		t.Errorf("%+v, %v", list, err)
+	}
+	l.usual, l.used = "", []string{"gone", "lost"}
 	_, err = l.provider().List(t.Context(), "own-1")
 	testkit.WantCode(t, err, sdk.Unavailable, "gone", "lost")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/sdk"
 )
 
 func newLs(a app) *cobra.Command {
@@ -23,7 +25,8 @@ func newLs(a app) *cobra.Command {
 		Short:   "List sandboxes",
 		Long: `List the live sandboxes, and with --all also those that have ended recently. Seer
 checks the sandboxes of this computer. It shows those of other providers as they were
-last seen, unless --refresh asks the providers. A machine that only builds a layer or
+last seen, unless --refresh asks the providers. If a host does not answer then, its
+sandboxes are listed as unreachable, and the exit code is 6. A machine that only builds a layer or
 system for other sandboxes is marked (builds), and ends by itself.`,
 		Example: "  seer ls\n  seer ls --json | jq -r '.[].id'",
 		Args:    cli.Args(0, 0, "no argument"),
@@ -54,10 +57,28 @@ func (a app) ls(ctx context.Context, refresh, all bool) error {
 		}
 		return term.PrintTable(w, a.UI.Width(), lsColumns(), lsRows(shown))
 	})
+	if failure == nil && refresh {
+		failure = unreachable(shown)
+	}
 	if failure != nil {
 		return failure
 	}
 	return err
+}
+
+// unreachable is the error of sandboxes that could not be asked, such as those on a host that does not
+// answer, each reason once.
+func unreachable(infos []engine.Info) error {
+	var reasons []string
+	for _, i := range infos {
+		if i.State == sdk.Unreachable && !slices.Contains(reasons, i.Message) {
+			reasons = append(reasons, i.Message)
+		}
+	}
+	if reasons == nil {
+		return nil
+	}
+	return &engine.Error{Kind: engine.KindProvider, Err: fmt.Errorf("some sandboxes cannot be reached, and are listed as they were last seen: %s", strings.Join(reasons, "; "))}
 }
 
 func endedNote(n int) string {
