@@ -138,6 +138,11 @@ func TestReach(t *testing.T) {
 	if err := reachBy(t.Context(), host, server.Client().Transport); err == nil || !strings.Contains(err.Error(), "cannot connect to "+host) {
 		t.Error(err)
 	}
+	plain := httptest.NewServer(server.Config.Handler)
+	defer plain.Close()
+	if err := reachBy(t.Context(), plain.Listener.Addr().String(), http.DefaultTransport); err != nil {
+		t.Errorf("a mirror without TLS: %v", err)
+	}
 	if err := reachBy(t.Context(), "no host", server.Client().Transport); err == nil {
 		t.Error("a name with a space was reached")
 	}

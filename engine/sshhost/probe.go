@@ -45,6 +45,9 @@ func reachBy(ctx context.Context, host string, transport http.RoundTripper) erro
 		if errors.As(err, &inner) {
 			err = inner.Unwrap()
 		}
+		if errors.Is(err, http.ErrSchemeMismatch) {
+			return nil // a mirror without TLS
+		}
 		return fmt.Errorf("cannot connect to %s: %w", host, err)
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<10))
