@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -17,6 +18,7 @@ type live struct {
 	l     *lab
 	kit   Live
 	offer sdk.Offer
+	free  bool // machines cost nothing
 	spec  sdk.MachineSpec
 
 	handle string
@@ -51,7 +53,12 @@ func LiveChecks(k ProviderKit) []Check {
 }
 
 func (v *live) offers(ctx context.Context, t *trial) {
-	if v.kit.MaxCost <= 0 {
+	info, err := v.l.open().Describe(ctx)
+	if !t.try("Describe", err) {
+		return
+	}
+	v.free = slices.Contains(info.Features, sdk.FeatureFree)
+	if v.kit.MaxCost <= 0 && !v.free {
 		t.failf("Live.MaxCost is %v; say how many US dollars the run may cost", v.kit.MaxCost)
 		return
 	}
@@ -69,7 +76,7 @@ func (v *live) offers(ctx context.Context, t *trial) {
 		t.failf("of %d offers none is %q and free", len(offers), v.kit.Offer)
 		return
 	}
-	if v.offer.CostPerHour <= 0 {
+	if v.offer.CostPerHour <= 0 && !v.free {
 		t.failf("%s has no price, so that the budget cannot be kept", v.offer.ID)
 		v.offer.ID = ""
 		return
@@ -79,6 +86,9 @@ func (v *live) offers(ctx context.Context, t *trial) {
 
 // limit is for how long the budget pays. A tenth is kept for the end.
 func (v *live) limit() time.Duration {
+	if v.offer.CostPerHour <= 0 {
+		return liveLife
+	}
 	return min(seconds(0.9*3600*v.kit.MaxCost/v.offer.CostPerHour), liveLife)
 }
 

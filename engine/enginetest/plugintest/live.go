@@ -2,10 +2,12 @@ package plugintest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
@@ -31,7 +33,13 @@ func (r *run) live(ctx context.Context) error {
 		}
 		r.world = sdktest.NewWorld(recorder)
 	}
-	h, err := r.host(env)
+	h, err := r.hostWith(env, func(o *host.Options) {
+		if r.o.Reach != nil {
+			r.o.Reach(o)
+			known := &pretended{} // a test remembers no hosts for the user's own commands
+			o.SSHHosts, o.KubeContexts = known, usedContexts{known}
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -40,7 +48,11 @@ func (r *run) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	checks := sdktest.LiveChecks(r.kit(p, &sdktest.Live{MaxCost: r.config.Live.MaxCost, Offer: r.config.Live.Offer}))
+	kit := r.kit(p, &sdktest.Live{MaxCost: r.config.Live.MaxCost, Offer: r.config.Live.Offer})
+	if len(r.plugin.Manifest.Permissions.SSH) > 0 {
+		kit.Spec = listening(kit.Spec)
+	}
+	checks := sdktest.LiveChecks(kit)
 	sdktest.RunChecks(ctx, checks, func(result sdktest.Result) {
 		if !strings.HasPrefix(result.Check, "live/") {
 			result.Check = "live/" + result.Check
@@ -49,6 +61,23 @@ func (r *run) live(ctx context.Context) error {
 	})
 	r.leaks("live/secrets-never-seen", h)
 	return nil
+}
+
+// fakeRuntime listens where Seer's program on a host says, which is at a socket, or else at its port.
+const fakeRuntime = `import http.server,json,os,socketserver
+at=json.loads(os.environ["SEER_BOOT"])["listen"]
+if at.startswith("unix:"): s=socketserver.UnixStreamServer(at[5:],socketserver.StreamRequestHandler)
+else: s=http.server.HTTPServer(("0.0.0.0",int(at.split(":")[-1])),http.server.SimpleHTTPRequestHandler)
+s.serve_forever()`
+
+// listening has a machine on a host of the user's listen as Seer's runtime does, which is how Seer's
+// program there sees that it runs.
+func listening(next func(*sdk.MachineSpec)) func(*sdk.MachineSpec) {
+	return func(s *sdk.MachineSpec) {
+		next(s)
+		s.Command = []string{"python3", "-I", "-S", "-c", fakeRuntime}
+		s.Env["SEER_BOOT"] = fmt.Sprintf(`{"listen":"tcp:0.0.0.0:%d"}`, s.Port)
+	}
 }
 
 // real are the user's credentials, to be looked for where they must not be.

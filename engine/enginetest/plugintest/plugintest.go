@@ -32,6 +32,9 @@ type Options struct {
 	Record string // folder to write real traffic to, without credentials; needs Live
 	Replay string // folder of recorded traffic, which answers in place of a simulator
 
+	// Reach gives the plugin's host of Live the user's hosts and clusters; nil = it reaches none.
+	Reach func(*host.Options)
+
 	Env      func(name string) (value, where string, ok bool) // of Live: settings and secrets; nil = none
 	Cache    string                                           // private folder for compiled code; "" = one that is removed at the end
 	Seer     string                                           // version of the program, for the report

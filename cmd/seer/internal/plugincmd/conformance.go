@@ -16,6 +16,9 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
+	"github.com/seer-engine/seer/engine/hosts"
+	"github.com/seer-engine/seer/engine/paths"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
 	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/engine/state"
@@ -94,6 +97,14 @@ func (a app) pluginTest(ctx context.Context, what string, t trial) error {
 		return err
 	}
 	t.Seer, t.Env = a.Version(), environment
+	if t.Live {
+		remote, err := a.reach()
+		if err != nil {
+			return err
+		}
+		defer remote.Close()
+		t.Reach = func(o *host.Options) { o.SSH, o.Kube = remote, remote.Kube() }
+	}
 	if t.verbose && !a.JSON {
 		t.Log = a.UI.Screen(a.UI.Err)
 		log := term.NewPrefixWriter(t.Log, "simulator: ")
@@ -119,6 +130,19 @@ func (a app) pluginTest(ctx context.Context, what string, t trial) error {
 		return &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("%s %s failed %d of %d checks", report.Plugin, report.Version, n, len(report.Results))}
 	}
 	return nil
+}
+
+// reach opens the hosts and clusters of the user.
+func (a app) reach() (*hosts.Hosts, error) {
+	store, err := state.Open(state.Options{StateDir: a.StateDir, Getenv: os.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	where, err := paths.New(paths.Options{Getenv: os.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	return hosts.Open(store, where.Artifacts, a.UI.CanAsk()), nil
 }
 
 // module is what is tried: a finished one, or one that is built now.
