@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -42,7 +43,7 @@ const (
 // Main is `seer-runtime job`: it runs a part of a job, serve DIR, guard DIR NODE or connect DIR,
 // and returns the exit code.
 func Main(args []string, stdin io.ReadCloser, stdout io.WriteCloser, stderr io.Writer) int {
-	ctx, stop := untilAsked()
+	ctx, stop := untilAsked(os.Getenv(EndVariable))
 	defer stop()
 	var err error
 	switch {
@@ -62,13 +63,28 @@ func Main(args []string, stdin io.ReadCloser, stdout io.WriteCloser, stderr io.W
 	return 0
 }
 
-// lastSeconds is how long a job goes on after it was told that its time limit is near. Slurm tells
-// it so 60 to 120 seconds before the limit, as it is asked to.
-const lastSeconds = 45 * time.Second
+// EndVariable says when the batch system will end the job, in unix seconds.
+const EndVariable = "SEER_JOB_END"
+
+const (
+	lastSeconds = 45 * time.Second // how long a job goes on after the warning if it does not know its limit
+	orderly     = 15 * time.Second // before the limit, for an orderly end
+)
+
+// untilLimit is how long a job goes on after the warning that its limit is near. Slurm sends that 60
+// to 120 seconds before the limit, as it is asked to. A limit that does not fit was changed since.
+func untilLimit(end string, now time.Time) time.Duration {
+	unix, err := strconv.ParseInt(end, 10, 64)
+	left := time.Unix(unix, 0).Sub(now) - orderly
+	if err != nil || left < 0 || left > 2*time.Minute {
+		return lastSeconds
+	}
+	return left
+}
 
 // untilAsked is the time until the job has to end, and says why: by SIGUSR1 shortly before its time
-// limit, by SIGTERM for all else.
-func untilAsked() (context.Context, func()) {
+// limit, which is end, by SIGTERM for all else.
+func untilAsked(end string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1)
@@ -80,7 +96,7 @@ func untilAsked() (context.Context, func()) {
 					cancel(errors.New("the cluster has asked the job to end"))
 					return
 				}
-				limit = time.After(lastSeconds)
+				limit = time.After(untilLimit(end, time.Now()))
 			case <-limit:
 				cancel(errors.New("the job has reached its time limit"))
 				return

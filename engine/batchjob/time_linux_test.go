@@ -32,3 +32,17 @@ func TestBeginTime(t *testing.T) {
 		t.Error("a boot that cannot be read was accepted")
 	}
 }
+
+// TestUntilLimit ends a job shortly before its limit, and not as early as the warning may come.
+func TestUntilLimit(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	for end, want := range map[string]time.Duration{
+		"1000060": 45 * time.Second, "1000120": 105 * time.Second, "1000030": 15 * time.Second,
+		"": lastSeconds, "soon": lastSeconds, "999990": lastSeconds, "1009000": lastSeconds,
+	} {
+		if got := untilLimit(end, now); got != want {
+			t.Errorf("%q: %s, not %s", end, got, want)
+		}
+	}
+}

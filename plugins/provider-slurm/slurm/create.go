@@ -23,7 +23,7 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
-	nodes, _, err := p.nodes(ctx, o)
+	nodes, _, err := p.nodes(ctx, o, false)
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
@@ -49,7 +49,7 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
-	args := append([]string{spec.Key, spec.Owner, strconv.FormatInt(spec.EndUnix, 10), sdk.SSHProgram, o.script()}, o.sbatch(spec, where, left)...)
+	args := append([]string{spec.Key, spec.Owner, strconv.FormatInt(spec.EndUnix, 10), sdk.SSHProgram, o.script(where.minutes(left))}, o.sbatch(spec, where, left)...)
 	lines, err := p.run(ctx, o.Host, submitScript, stdin, args...)
 	if err != nil {
 		return sdk.CreateStep{}, err
@@ -172,11 +172,13 @@ func (o options) sbatch(spec sdk.MachineSpec, where choice, left time.Duration) 
 	return args
 }
 
-// script is that of the job. Modules are functions of login shells.
-func (o options) script() string {
-	lines := []string{"#!/bin/sh"}
+// script is that of the job. Seer's program learns when Slurm will end the job. Modules are functions
+// of login shells.
+func (o options) script(minutes int) string {
+	limit := fmt.Sprintf("export SEER_JOB_END=$(($(date +%%s) + %d))", 60*minutes)
+	lines := []string{"#!/bin/sh", limit}
 	if len(o.Modules) > 0 {
-		lines = []string{"#!/bin/bash -l", "module load " + quoted(o.Modules) + ` || { echo "module load fails"; exit 1; }`}
+		lines = []string{"#!/bin/bash -l", limit, "module load " + quoted(o.Modules) + ` || { echo "module load fails"; exit 1; }`}
 	}
 	lines = append(lines, o.Setup...)
 	return strings.Join(append(lines, `exec "$1" job serve "$2"`), "\n")

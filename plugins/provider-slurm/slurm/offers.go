@@ -194,7 +194,7 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	if len(q.Regions) > 0 && !slices.Contains(q.Regions, o.Host) {
 		return nil, nil
 	}
-	nodes, pending, err := p.nodes(ctx, o)
+	nodes, pending, err := p.nodes(ctx, o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -228,9 +228,13 @@ func (c choice) stock() sdk.Stock {
 }
 
 // nodes asks the cluster, and refuses a partition that it does not have. pending are the numbers
-// of jobs that wait, by partition.
-func (p *Provider) nodes(ctx context.Context, o options) (_ []node, pending map[string]int, _ error) {
-	lines, err := p.run(ctx, o.Host, offersScript, nil)
+// of jobs that wait, by partition, where they are asked for.
+func (p *Provider) nodes(ctx context.Context, o options, queue bool) (_ []node, pending map[string]int, _ error) {
+	asked := "0"
+	if queue {
+		asked = "1"
+	}
+	lines, err := p.run(ctx, o.Host, offersScript, nil, asked)
 	if err != nil {
 		return nil, nil, err
 	}

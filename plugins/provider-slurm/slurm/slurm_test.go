@@ -83,7 +83,7 @@ func TestCreate(t *testing.T) {
 		t.Fatalf("%+v, %v", step, err)
 	}
 	want := []string{"seer-k1", "own-1", "0", sdk.SSHProgram,
-		"#!/bin/bash -l\nmodule load 'python/3.12' || { echo \"module load fails\"; exit 1; }\nexport A=1\nexec \"$1\" job serve \"$2\"",
+		"#!/bin/bash -l\nexport SEER_JOB_END=$(($(date +%s) + 1320))\nmodule load 'python/3.12' || { echo \"module load fails\"; exit 1; }\nexport A=1\nexec \"$1\" job serve \"$2\"",
 		"--nodes=1", "--ntasks=1", "--no-requeue", "--signal=B:USR1@60", "--partition=debug", "--time=22", "--gres=gpu:a100:2",
 		"--cpus-per-task=2", "--mem=2348M", "--account=acc", "--qos=long", "--constraint=nvlink", "--nodelist=gpu1", "--exclude=gpu9"}
 	if !slices.Equal(c.asked[0], want) {
@@ -242,7 +242,11 @@ func TestListAndTerminate(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	c.used = []string{"gone"}
-	_, err = c.provider().List(t.Context(), "own-1")
+	list, err = c.provider().List(t.Context(), "own-1")
+	if err != nil || len(list) != 3 || !slices.Contains(list, sdk.Listed{Handle: "gone/", Owner: "own-1", State: sdk.Unreachable, Message: "the host gone cannot be reached"}) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	_, err = (&cluster{usual: "gone"}).provider().List(t.Context(), "own-1")
 	testkit.WantCode(t, err, sdk.Unavailable, "gone")
 	c.asked = nil
 	for _, handle := range []string{"login/17/seer-k1", "nothing"} {

@@ -10,3 +10,4 @@ for dir in "$root"/*/; do
   [ "$1" = 1 ] || rm -rf "$dir" || exit 1
   echo "gone|$dir|$kb"
 done
+[ "$1" = 1 ] || [ -n "$(ls "$root" 2>/dev/null)" ] || rm -f "$root"/.squeue*

@@ -20,3 +20,4 @@ scancel --quiet -u "$me" -n "$key" || exit 1
 wait_for 16 PENDING,CONFIGURING,RUNNING,SUSPENDED,STOPPED || { echo "the job of $key does not end" >&2; exit 92; }
 wait_for 10 COMPLETING
 rm -rf "${root:?}/$key"
+[ -n "$(ls "$root")" ] || rm -f "$root"/.squeue*

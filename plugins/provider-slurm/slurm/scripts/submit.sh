@@ -14,7 +14,7 @@ fi
 exec 9>"$dir/lock"
 if command -v flock >/dev/null 2>&1; then flock -w 15 9 || { echo "another start of $key goes on" >&2; exit 1; }; fi
 id=$(cat "$dir/job" 2>/dev/null)
-if [ -z "$id" ]; then
+if [ -z "$id" ] && [ -e "$dir/spec.json" ]; then # a start before this one may have submitted it
   id=$(squeue -h -u "$me" -n "$key" -t all -o %i) || exit 1
   id=$(printf '%s\n' "$id" | head -n 1)
 fi
