@@ -1,69 +1,12 @@
 # Machines as jobs of a Slurm cluster, as docs/providers/slurm.md has it, with real daemons: calls and
 # GPUs; a queue; a job that is cancelled, preempted or reaches its time limit, and a node that is
-# lost; programs that are killed at each side; at the end nothing is left.
+# lost; programs that are killed at each side and at each step; at the end nothing is left.
+# E2E_CUT is how many seconds the login node is away (2).
 # SLURM_TRACK=cgroup has Slurm follow processes by control groups; SLURM_DBD=1 has it keep accounts,
 # so that only sacct knows jobs which have ended (packages slurmdbd and mariadb-server).
-lacks=
-[ "$(id -u)" = 0 ] || lacks="root's rights, for namespaces and daemons of several users"
-for program in slurmctld slurmd munged sshd; do
-  PATH=$PATH:/usr/sbin command -v $program >/dev/null || lacks="$program (packages slurmctld slurmd slurm-client munge openssh-server: scripts/setup e2e)"
-done
-[ -r /etc/profile.d/modules.sh ] || lacks="modules (package environment-modules: scripts/setup e2e)"
-[ -z "$lacks" ] || { echo "e2e/slurm.sh lacks $lacks" >&2; exit 1; }
-export PATH=$PATH:/usr/sbin
+. "$TOP/e2e/slurm/lab.sh"
 
-LAB=$PWD/lab
-mkdir -m 755 "$LAB"
-chmod 755 "$PWD"
-ssh-keygen -q -t ed25519 -N '' -f "$LAB/id"
-SSH_PORT=$(python3 "$TOP/e2e/freeport.py")
-SLURM_PORT=$((20000 + RANDOM % 9000))
-export SSH_PORT SLURM_PORT SLURMD_TIMEOUT=10
-if [ -n "${SLURM_DBD:-}" ]; then
-  export SLURM_AGE=2 # the controller soon forgets jobs, which only accounting knows then
-  for program in slurmdbd mariadbd; do
-    command -v $program >/dev/null || { echo "e2e/slurm.sh with SLURM_DBD lacks $program (packages slurmdbd mariadb-server)" >&2; exit 1; }
-  done
-fi
-"$TOP/e2e/slurm/cluster" "$LAB" 2 >"$LAB/log" 2>&1 &
-cluster=$!
-trap '"$SEER" down --all -q >/dev/null 2>&1 || true; kill -9 $cluster; wait $cluster 2>/dev/null || true' EXIT
-await() { # what is to become true, within two minutes
-  local n
-  for n in $(seq 480); do ! eval "$1" || return 0; sleep 0.25; done
-  echo "waited in vain: $1" >&2
-  cat "$LAB/log" >&2
-  login 'squeue -t all; tail -n 3 ~/.local/state/seer-slurm/*/log ~/.local/state/seer-slurm/*/state.json' >&2 || true
-  return 1
-}
-await '[ -e "$LAB/ready" ]'
-
-mkdir -p -m 700 "$HOME/.ssh" "$LAB/bin"
-cat >"$HOME/.ssh/config" <<CONF
-Host login
-  HostName 127.0.0.1
-  Port $SSH_PORT
-  User alice
-  IdentityFile $LAB/id
-  IdentitiesOnly yes
-  UserKnownHostsFile $HOME/.ssh/known_hosts
-CONF
-echo "[127.0.0.1]:$SSH_PORT $(cut -d' ' -f1,2 "$LAB/host.pub")" >"$HOME/.ssh/known_hosts"
-# ssh reads the home of the password file, which is not this test's.
-printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$HOME/.ssh/config" >"$LAB/bin/ssh"
-chmod +x "$LAB/bin/ssh"
-export PATH=$LAB/bin:$PATH SEER_SLURM_HOST=login SEER_PYTHON
-SEER_PYTHON=$("$TOP/scripts/python")
-login() { ssh login "$1" </dev/null; }
-inside() { nsenter -t "$(pgrep -P $cluster)" -m -p -u -i "$@"; } # as root of the cluster
-job() { login "squeue -h -t RUNNING,PENDING -o %i --sort=-i | head -n 1"; }
-state() { "$SEER" ls --refresh --all --json 2>/dev/null | python3 -c '
-import json, sys
-rows = json.load(sys.stdin)
-print(*[(r["state"], r.get("message", "")) for r in rows if r.get("name") == sys.argv[1]][-1:])' "$1"; }
-# With control groups, Slurm kills all of a job at once, and the next job on the node removes the folder.
-nothing_on_nodes() { ! login "[ '${SLURM_TRACK:-}' != cgroup ] && ls -d /tmp/seer-2001-* ||"' pgrep -u alice -f "[j]ob serve|[j]ob guard|[w]atchdog|[b]wrap "' >left.txt 2>/dev/null; }
-
+pause=${E2E_CUT:-2}
 "$SEER" offers --provider slurm --gpu '*' >offers.txt
 grep -q 'login/gpu/a100' offers.txt
 for wrong in partition=gpus gpu=H100; do
@@ -130,6 +73,17 @@ sleep 1
 inside pkill -9 -f 'sshd: alice@notty' || true
 wait $slow
 grep -q done slow.txt
+# The login node is away for a while.
+"$SEER" call two tools.slow seconds=$((4 + pause)) >slow.txt &
+slow=$!
+sleep 1
+inside pkill -9 -x sshd
+sleep "$pause"
+if "$SEER" ls --refresh >ls.txt 2>err.txt; then cat ls.txt; false; fi
+grep -q 'two *unreachable' ls.txt && grep -q 'login' err.txt || { cat ls.txt err.txt; false; }
+inside /usr/sbin/sshd -p "$SSH_PORT" -o ListenAddress=127.0.0.1 -o PidFile=/run/sshd.pid -o UsePAM=no
+wait $slow
+grep -q done slow.txt
 
 # Others wait for what is taken, and say so; what was killed meanwhile is found by its key.
 experiment four "20m, gpu: A100, gpu_count: 4"
@@ -149,6 +103,8 @@ ended() { # NAME, what the state is to say
 }
 experiment short "1m, provider_options: {slurm: {partition: brief}}"
 "$SEER" up short.yaml --name short --yes -q >/dev/null
+experiment own 45s
+"$SEER" up own.yaml --name own --yes -q >/dev/null
 experiment plain 20m
 # Nobody looks at a job before the controller has forgotten it: sacct tells how it ended.
 if [ -n "${SLURM_DBD:-}" ]; then
@@ -162,7 +118,8 @@ fi
 "$SEER" up plain.yaml --name cancelled --yes -q >/dev/null
 login "scancel $(job)"
 ended cancelled stopped.*cancel
-ended short 'stopped.*(time.limit|ended.by.itself)' # whichever of the two limits is first on a busy computer
+ended short 'stopped.*time.limit' # the partition allows no more than the timeout
+ended own 'stopped.*ended.by.itself'
 "$SEER" up plain.yaml --name killed --yes -q >/dev/null
 login "pkill -9 -f 'job serve'"
 ended killed 'failed.*killed'
@@ -185,6 +142,11 @@ inside scontrol update nodename="$node" state=down reason=test
 ended lost 'failed.*lost'
 inside scontrol update nodename="$node" state=resume 2>/dev/null || true # it may be back by itself
 await nothing_on_nodes
+
+# A start that is killed, at each step, leaves nothing and has no second job.
+experiment dies 20m
+python3 "$TOP/e2e/ssh/kills.py" dies.yaml slurm dies "ssh login 'squeue -h -t PD,R -o %j' </dev/null | sort | uniq -d"
+test "$(login 'squeue -h -t PD,R')" = ""
 
 "$SEER" down --all -q
 "$SEER" gc --provider slurm >/dev/null
