@@ -71,6 +71,10 @@ func (c *Client) Mend(f func(context.Context) bool) { c.mend = f }
 // first request.
 func (c *Client) Fate(f func(context.Context) error) { c.fate = &fate{ask: f, pause: fatePause} }
 
+// AwaitEnd waits until the provider says why the machine has ended, and returns that. It is for a
+// machine that is ending: see [protocol.Process.MachineEnds]. It returns nil if ctx ends before.
+func (c *Client) AwaitEnd(ctx context.Context) error { return c.fate.await(ctx) }
+
 // Endpoint is where the client's runtime is.
 func (c *Client) Endpoint() string { return c.endpoint.text }
 

@@ -120,3 +120,32 @@ func TestFate(t *testing.T) {
 		t.Errorf("a later request: %v", err)
 	}
 }
+
+// The end of a machine is asked for until the provider knows it, or the caller's time is over.
+func TestAwaitEnd(t *testing.T) {
+	t.Parallel()
+	c, err := New("http://127.0.0.1:1", "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.AwaitEnd(t.Context()); err != nil {
+		t.Errorf("without a provider: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	why, asked := errors.New("the pod was deleted"), 0
+	c.Fate(func(context.Context) error {
+		if asked++; asked < 3 {
+			return nil
+		}
+		return why
+	})
+	if err := c.AwaitEnd(ctx); !errors.Is(err, why) || asked != 3 {
+		t.Errorf("%v after %d", err, asked)
+	}
+	c.Fate(func(context.Context) error { cancel(); return nil })
+	if err := c.AwaitEnd(ctx); err != nil {
+		t.Errorf("after the caller's time: %v", err)
+	}
+}

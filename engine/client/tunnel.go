@@ -112,6 +112,19 @@ func (f *fate) known() error {
 	return f.ended
 }
 
+// await asks the provider until it knows the end of the machine, or ctx ends.
+func (f *fate) await(ctx context.Context) error {
+	for b := newBackoff(); f != nil; {
+		if err := f.ask(ctx); err != nil {
+			return &goneError{err}
+		}
+		if b.Wait(ctx) != nil {
+			break
+		}
+	}
+	return nil
+}
+
 func (f *fate) look() {
 	ctx, cancel := context.WithTimeout(context.Background(), fateTime)
 	defer cancel()

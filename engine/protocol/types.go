@@ -143,6 +143,7 @@ type Process struct {
 	Background  bool         `json:"background,omitempty"`
 	OutputBytes int64        `json:"output_bytes"` // of the spool, record headers included
 	Restarts    int          `json:"restarts,omitempty"`
+	MachineEnds bool         `json:"machine_ends,omitempty"` // it was killed because the machine ends
 }
 
 // EntryType is what a path is.

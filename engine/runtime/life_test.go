@@ -237,6 +237,18 @@ func TestTermination(t *testing.T) {
 	}
 }
 
+// A command that is killed because its machine ends says so.
+func TestMachineEnds(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	running := &onWrite{do: func() { _ = m.cmd.Process.Signal(syscall.SIGTERM) }}
+	p, err := m.client.Processes().Run(testContext(t), protocol.ProcessSpec{Shell: "echo up; sleep 1000"}, nil, running, nil)
+	if err != nil || p.ExitCode != 137 || !p.MachineEnds {
+		t.Errorf("%+v: %v", p, err)
+	}
+	m.ended()
+}
+
 func TestRuntimeIsKilled(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)

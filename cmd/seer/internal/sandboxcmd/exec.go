@@ -2,6 +2,7 @@ package sandboxcmd
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -70,12 +71,30 @@ func (a app) exec(ctx context.Context, ref string, interactive bool, spec func(c
 	if err != nil {
 		return err
 	}
+	a.tellEnd(ctx, s, done)
 	if a.JSON {
 		if err := a.PrintJSON(map[string]protocol.Process{"result": done}); err != nil {
 			return err
 		}
 	}
 	return cli.PassThrough(done.ExitCode)
+}
+
+// endPatience is how long a provider may take to say why a machine has ended.
+const endPatience = 15 * time.Second
+
+// tellEnd says why a process was killed, if its sandbox ended.
+func (a app) tellEnd(ctx context.Context, s *engine.Sandbox, done protocol.Process) {
+	if !done.MachineEnds {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	why := s.Runtime().AwaitEnd(ctx)
+	if why == nil {
+		why = errors.New("the machine ends, and its provider does not say why yet; see seer ls")
+	}
+	a.UI.Tell("The command was killed with its sandbox: %v", why)
 }
 
 // interrupt sends Ctrl-C on to a process. It reports whether that worked.

@@ -65,5 +65,7 @@ func (a app) shell(ctx context.Context, s *engine.Sandbox, argv []string) error 
 	if err != nil {
 		return err
 	}
+	_ = term.Restore(fd, before) // what follows is for people
+	a.tellEnd(ctx, s, done)
 	return cli.PassThrough(done.ExitCode)
 }

@@ -183,7 +183,8 @@ func (p *Process) Signal(name string) error {
 	return proc.SignalTree(p.root(), p.cookie, sig)
 }
 
-func (p *Process) finish() {
+// finish notes how the process has ended. A signal may have come from the end of the machine.
+func (p *Process) finish(ending bool) {
 	p.mu.Lock()
 	p.info.State = protocol.ProcessExited
 	p.info.EndedUnix = time.Now().Unix()
@@ -191,6 +192,7 @@ func (p *Process) finish() {
 	if p.info.TimedOut {
 		p.info.ExitCode = 124
 	}
+	p.info.MachineEnds = ending && p.info.Signal == "KILL" && !p.info.TimedOut
 	p.info.OutputBytes = p.spool.Size()
 	data, _ := json.Marshal(p.info)     // plain data
 	if len(data) > protocol.MaxRecord { // of its arguments, the program has to do

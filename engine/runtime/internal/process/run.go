@@ -94,7 +94,7 @@ func (p *Process) live(t *Table, outputs []*os.File, redactor *redact.Redactor) 
 			break
 		}
 	}
-	p.finish()
+	p.finish(t.ending())
 }
 
 // run waits for the command and for its output.

@@ -38,6 +38,7 @@ type Table struct {
 
 	mu   sync.Mutex
 	list []*Process
+	ends bool // the machine ends
 }
 
 // NewTable makes an empty table.
@@ -160,8 +161,13 @@ func (t *Table) Use() (busy bool, last time.Time) {
 	return busy, last
 }
 
-// KillAll ends every tree at the same time.
+func (t *Table) ending() bool { t.mu.Lock(); defer t.mu.Unlock(); return t.ends }
+
+// KillAll ends every tree at the same time, because the machine ends.
 func (t *Table) KillAll() {
+	t.mu.Lock()
+	t.ends = true
+	t.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, p := range t.All() {
 		wg.Go(func() { _ = p.Kill() })
