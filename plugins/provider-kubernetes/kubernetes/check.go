@@ -112,7 +112,7 @@ func (c cluster) checkQuotas(ctx context.Context, q sdk.CheckQuery, o options) (
 	}
 	for _, quota := range quotas {
 		name := "quota " + quota.Metadata.Name
-		if short := quota.lacks(wish(offerQuery(q), o)); short != "" {
+		if short := quota.lacks(offerQuery(q), o); short != "" {
 			findings = append(findings, found(name, sdk.FindingFailed, "too little is left: "+short, "end other machines of the namespace, or have the quota raised"))
 			continue
 		}
@@ -148,9 +148,10 @@ func (c cluster) checkPod(ctx context.Context, q sdk.CheckQuery, o options) []sd
 		spec.Image = &sdk.Image{PythonVersion: q.PythonVersion}
 	}
 	const name = "pod of a machine (dry run)"
-	wanted, err := render(spec, o, c.namespace, "", "")
+	var there pod
+	wanted, err := render(spec, o, c.namespace, choice{})
 	if err == nil {
-		_, err = c.do(ctx, call{doing: "trying a pod", method: "POST", path: c.core("pods"), query: map[string][]string{"dryRun": {"All"}}, body: wanted}, nil)
+		_, err = c.do(ctx, call{doing: "trying a pod", method: "POST", path: c.core("pods"), query: map[string][]string{"dryRun": {"All"}}, body: wanted}, &there)
 	}
 	var r refusal
 	if errors.As(err, &r) && r.unsaid { // the query does not tell the memory
@@ -158,6 +159,9 @@ func (c cluster) checkPod(ctx context.Context, q sdk.CheckQuery, o options) []sd
 	}
 	if err != nil && !exists(err) {
 		return one(found(name, sdk.FindingFailed, err.Error(), "change what the message names"))
+	}
+	if err == nil && o.Queue != "" && !there.managedByKueue() {
+		return one(found(name, sdk.FindingFailed, c.unqueued(wanted), "change what the message names"))
 	}
 	return one(found(name, sdk.FindingOK, "the cluster takes it, with the image "+wanted.Spec.Containers[0].Image, ""))
 }

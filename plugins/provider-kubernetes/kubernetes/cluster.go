@@ -251,6 +251,9 @@ func all[T any](ctx context.Context, c cluster, r call) (items []T, now time.Tim
 	}
 	r.query = query
 	for range maxPages {
+		if err := ctx.Err(); err != nil {
+			return nil, now, err
+		}
 		var page list[T]
 		if now, err = c.do(ctx, r, &page); err != nil {
 			return nil, now, err

@@ -24,11 +24,11 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	label, product, err := c.choose(ctx, spec, o)
+	chosen, err := c.choose(ctx, spec, o)
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
-	wanted, err := render(spec, o, c.namespace, label, product)
+	wanted, err := render(spec, o, c.namespace, chosen)
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
@@ -53,46 +53,68 @@ func (c cluster) make(ctx context.Context, wanted pod, spec sdk.MachineSpec) err
 		}
 	}
 	doing := "making the pod " + wanted.Metadata.Name
-	_, err := c.do(ctx, call{doing: doing, method: "POST", path: c.core("pods"), body: wanted}, nil)
+	var there pod
+	_, err := c.do(ctx, call{doing: doing, method: "POST", path: c.core("pods"), body: wanted}, &there)
+	if err == nil {
+		return c.queued(ctx, there)
+	}
 	if !exists(err) {
 		return err
 	}
-	var there pod
 	_, err = c.do(ctx, call{doing: doing, path: c.core("pods", wanted.Metadata.Name)}, &there)
 	switch {
 	case is(err, 404): // it has ended since
 		return sdk.Errorf(sdk.Unavailable, "%s: one of this name is just being removed", doing)
 	case err == nil && !there.ours(spec.Key, spec.Owner):
 		return sdk.Errorf(sdk.Invalid, "%s: the namespace %s has a pod of this name that is not Seer's; delete it, or use another namespace", doing, c.namespace)
+	case err == nil:
+		return c.queued(ctx, there)
 	}
 	return err
 }
 
+// queued ends a pod with a queue that Kueue does not manage: the scheduler takes such a pod at once.
+func (c cluster) queued(ctx context.Context, made pod) error {
+	if made.Metadata.Labels[labelQueue] == "" || made.managedByKueue() {
+		return nil
+	}
+	if err := c.delete(ctx, made, 0); err != nil {
+		return err
+	}
+	return sdk.Errorf(sdk.Invalid, "making the pod %s: %s", made.Metadata.Name, c.unqueued(made))
+}
+
+func (p pod) managedByKueue() bool { return p.Metadata.Labels[labelKueue] == "true" }
+
+func (c cluster) unqueued(p pod) string {
+	return fmt.Sprintf("the queue %s has no effect: Kueue does not manage pods of the namespace %s; remove provider_options.kubernetes.queue, or have an administrator enable the pod integration of Kueue there", p.Metadata.Labels[labelQueue], c.namespace)
+}
+
 // choose finds out which nodes the GPU of the machine is on: those of the offer, or else the best
 // that have what is asked for.
-func (c cluster) choose(ctx context.Context, s sdk.MachineSpec, o options) (label, product string, err error) {
+func (c cluster) choose(ctx context.Context, s sdk.MachineSpec, o options) (choice, error) {
 	if s.GPU == "" {
 		if s.Offer != "" && s.Offer != offerCPU {
-			return "", "", unknownOffer(s.Offer)
+			return choice{}, unknownOffer(s.Offer)
 		}
 		if len(s.Regions) > 0 && !slices.Contains(s.Regions, c.context) {
-			return "", "", sdk.Errorf(sdk.NoCapacity, "the context %s is not one of sandbox.region", c.context)
+			return choice{}, sdk.Errorf(sdk.NoCapacity, "the context %s is not one of sandbox.region", c.context)
 		}
-		return "", "", nil
+		return choice{}, nil
 	}
 	choices, err := c.choices(ctx, sdk.OfferQuery{GPU: s.GPU, GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, Regions: s.Regions}, o)
 	if err != nil {
-		return "", "", err
+		return choice{}, err
 	}
 	for _, ch := range choices {
 		if s.Offer == "" || ch.id() == s.Offer {
-			return ch.label, ch.product, nil
+			return ch, nil
 		}
 	}
 	if s.Offer != "" {
-		return "", "", unknownOffer(s.Offer)
+		return choice{}, unknownOffer(s.Offer)
 	}
-	return "", "", sdk.Errorf(sdk.Unsupported, "the context %s: no node has %d × %s that the pod may use; see `provider_options.kubernetes`: node_selector, tolerations, gpu_resource, gpu", c.context, max(1, s.GPUCount), s.GPU)
+	return choice{}, sdk.Errorf(sdk.Unsupported, "the context %s: no node has %d × %s that the pod may use; see `provider_options.kubernetes`: node_selector, tolerations, gpu_resource, gpu", c.context, max(1, s.GPUCount), s.GPU)
 }
 
 func unknownOffer(id string) error {

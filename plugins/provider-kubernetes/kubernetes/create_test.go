@@ -228,3 +228,41 @@ func TestOptions(t *testing.T) {
 		testkit.WantCode(t, err, sdk.Invalid, append(want, "provider_options.kubernetes")...)
 	}
 }
+
+// Nodes that do not tell their GPU cannot be selected, but those with another one are left out: a
+// pod must not get less than was asked for.
+func TestOtherGPUsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ gpu, options, want string }{
+		"no such node yet": {"H100", `{"gpu":"H100"}`, `{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[
+			{"key":"nvidia.com/gpu.product","operator":"NotIn","values":["NVIDIA-A100-SXM4-40GB","Tesla-T4"]}]}]}}}`},
+		"any":            {"*", `{"gpu":"H100","gpu_label":"x"}`, "null"},
+		"the node tells": {"T4", `{}`, "null"},
+	} {
+		k := two()
+		mustCreate(t, k.provider(), spec(func(s *sdk.MachineSpec) { s.GPU, s.Options = c.gpu, raw(c.options) }))
+		var made pod
+		k.sent(t, "POST "+podsPath, &made)
+		got, err := json.Marshal(made.Spec.Affinity)
+		if want := strings.NewReplacer("\n", "", "\t", "").Replace(c.want); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// Without Kueue, a pod with the label of a queue is scheduled at once.
+func TestNobodyManagesTheQueue(t *testing.T) {
+	t.Parallel()
+	k := newKube()
+	k.noKueue = true
+	_, err := k.provider().Create(t.Context(), spec(func(s *sdk.MachineSpec) { s.Options = raw(`{"queue":"team"}`) }), nil)
+	testkit.WantCode(t, err, sdk.Invalid, "the queue team has no effect: Kueue does not manage pods of the namespace agents")
+	if left := k.has("pods"); len(left) > 0 {
+		t.Errorf("%q are left", left)
+	}
+	findings, err := k.provider().Check(t.Context(), sdk.CheckQuery{Options: raw(`{"queue":"team"}`)})
+	at := slices.IndexFunc(findings, func(f sdk.Finding) bool { return f.Name == "pod of a machine (dry run)" })
+	if err != nil || at < 0 || findings[at].State != sdk.FindingFailed || !strings.Contains(findings[at].Detail, "the queue team has no effect") {
+		t.Errorf("%+v, %v", findings, err)
+	}
+}

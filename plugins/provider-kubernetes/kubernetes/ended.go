@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/seer-engine/seer/plugins/internal/oneline"
@@ -30,6 +31,9 @@ func (p pod) ended() sdk.Observation {
 	}
 	if t := s.container().Terminated; t != nil {
 		return p.exited(*t)
+	}
+	if why := s.added(); why != "" {
+		return fail(sdk.Invalid, "the pod cannot start: %s", why)
 	}
 	if s.Phase == "Succeeded" {
 		return say(sdk.Stopped, "its program has ended")
@@ -64,6 +68,9 @@ func (p pod) lost() sdk.Observation {
 // DisruptionTarget tells.
 func (p pod) disrupted() (o sdk.Observation, ok bool) {
 	d := p.Status.condition("DisruptionTarget")
+	if d.Status != "True" {
+		d = p.Status.condition("TerminationTarget") // Kueue's
+	}
 	if d.Status != "True" {
 		return o, false
 	}
@@ -119,6 +126,21 @@ func (p pod) exited(t terminatedState) sdk.Observation {
 	return fail("", "it ended with exit code %d%s", t.ExitCode, said)
 }
 
+// added says what is wrong with a container that the cluster has added before that of the machine,
+// as service meshes do; empty = nothing.
+func (s podStatus) added() string {
+	for _, c := range s.InitContainerStatuses {
+		w, t := c.State.Waiting, c.State.Terminated
+		switch {
+		case w != nil && w.Message != "":
+			return "the container " + c.Name + ", which the cluster has added, does not start: " + oneline.Tidy(w.Message, maxText)
+		case t != nil && t.ExitCode != 0:
+			return fmt.Sprintf("the container %s, which the cluster has added, ended with exit code %d: %s", c.Name, t.ExitCode, orReason(oneline.Tidy(lastLine(t.Message), maxText), t.Reason))
+		}
+	}
+	return ""
+}
+
 // gone says what is known of a pod that is no longer there: the cluster keeps its events for a
 // while.
 func (c cluster) gone(ctx context.Context, name string) sdk.Observation {
@@ -126,6 +148,8 @@ func (c cluster) gone(ctx context.Context, name string) sdk.Observation {
 	for _, e := range c.events(ctx, name) {
 		text := oneline.Tidy(e.Message, maxText)
 		switch e.Reason {
+		case "Stopped": // by Kueue
+			o = fail(sdk.NoCapacity, "Kueue has ended the pod: %s", text)
 		case "Preempted":
 			o = fail(sdk.NoCapacity, "the pod was preempted: %s", text)
 		case "TaintManagerEviction":

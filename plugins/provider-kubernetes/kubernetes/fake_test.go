@@ -33,6 +33,7 @@ type kube struct {
 	order   []string          // paths, as they were made
 	late    int               // how many of the last ones lists do not have
 	noNode  bool              // pods stay pending
+	noKueue bool              // nothing manages queues
 	stuck   bool              // pods that are deleted stay
 	now     time.Time
 	uids    int
@@ -134,6 +135,9 @@ func (k *kube) create(r *http.Request, body object) (int, object) {
 	p := r.URL.Path + "/" + m["name"].(string)
 	if k.objects[p] != nil {
 		return failure(409, alreadyExists, fmt.Sprintf("%q already exists", p))
+	}
+	if labels, _ := m["labels"].(object); labels[labelQueue] != nil && !k.noKueue {
+		labels[labelKueue] = "true"
 	}
 	if r.URL.Query().Get("dryRun") != "" {
 		return 201, body

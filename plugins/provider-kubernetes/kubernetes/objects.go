@@ -59,6 +59,23 @@ type podSpec struct {
 	Containers                    []container       `json:"containers"`
 	Volumes                       []volume          `json:"volumes,omitempty"`
 	Overhead                      map[string]string `json:"overhead,omitempty"`
+	Affinity                      *affinity         `json:"affinity,omitempty"`
+}
+
+type affinity struct {
+	NodeAffinity nodeAffinity `json:"nodeAffinity,omitzero"`
+}
+
+type nodeAffinity struct {
+	Required *nodeSelector `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
+}
+
+type nodeSelector struct {
+	NodeSelectorTerms []nodeSelectorTerm `json:"nodeSelectorTerms"`
+}
+
+type nodeSelectorTerm struct {
+	MatchExpressions []labelRequirement `json:"matchExpressions,omitempty"`
 }
 
 type named struct {
@@ -142,12 +159,13 @@ type claimVolume struct {
 }
 
 type podStatus struct {
-	Phase             string            `json:"phase,omitempty"`
-	Reason            string            `json:"reason,omitempty"`
-	Message           string            `json:"message,omitempty"`
-	StartTime         *time.Time        `json:"startTime,omitempty"`
-	Conditions        []condition       `json:"conditions,omitempty"`
-	ContainerStatuses []containerStatus `json:"containerStatuses,omitempty"`
+	Phase                 string            `json:"phase,omitempty"`
+	Reason                string            `json:"reason,omitempty"`
+	Message               string            `json:"message,omitempty"`
+	StartTime             *time.Time        `json:"startTime,omitempty"`
+	Conditions            []condition       `json:"conditions,omitempty"`
+	ContainerStatuses     []containerStatus `json:"containerStatuses,omitempty"`
+	InitContainerStatuses []containerStatus `json:"initContainerStatuses,omitempty"` // the cluster's own
 }
 
 type condition struct {
@@ -246,10 +264,22 @@ type taint struct {
 
 type resourceQuota struct {
 	Metadata meta `json:"metadata"`
-	Status   struct {
+	Spec     struct {
+		Scopes        []string `json:"scopes,omitempty"`
+		ScopeSelector struct {
+			MatchExpressions []scopeTerm `json:"matchExpressions,omitempty"`
+		} `json:"scopeSelector,omitzero"`
+	} `json:"spec,omitzero"`
+	Status struct {
 		Hard map[string]string `json:"hard,omitempty"`
 		Used map[string]string `json:"used,omitempty"`
 	} `json:"status"`
+}
+
+type scopeTerm struct {
+	ScopeName string   `json:"scopeName"`
+	Operator  string   `json:"operator"`
+	Values    []string `json:"values,omitempty"`
 }
 
 type podEvent struct {

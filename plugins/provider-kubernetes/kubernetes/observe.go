@@ -232,6 +232,17 @@ const (
 // lasting are words of registries with which no later pull succeeds.
 var lasting = []string{"not found", "manifest unknown", "denied", "unauthorized", "authorization failed", "forbidden", "no match for platform", "invalid reference"}
 
+// pullHint says what a registry's refusal needs, if it is one. Registries also deny images that
+// they do not have.
+func pullHint(said string) string {
+	for _, word := range []string{"denied", "unauthorized", "authorization", "forbidden"} {
+		if strings.Contains(said, word) {
+			return "; see that the name is right; a private image needs provider_options.kubernetes.image_pull_secrets"
+		}
+	}
+	return ""
+}
+
 // waiting says why a container does not run on its node.
 func (p pod) waiting(w waitingState, now time.Time) sdk.Observation {
 	image, age := p.Spec.container().Image, p.age(now)
@@ -244,7 +255,7 @@ func (p pod) waiting(w waitingState, now time.Time) sdk.Observation {
 		lower := strings.ToLower(text)
 		sure := slices.ContainsFunc(lasting, func(word string) bool { return strings.Contains(lower, word) })
 		if age > imageTime || sure && (age > quickImageTime || w.Reason == "ImagePullBackOff") {
-			return fail(sdk.Invalid, "the image %s cannot be pulled: %s", image, text)
+			return fail(sdk.Invalid, "the image %s cannot be pulled: %s%s", image, text, pullHint(lower))
 		}
 		return say(sdk.Starting, "the image %s is not there yet: %s", image, text)
 	case "CreateContainerConfigError":
@@ -257,6 +268,9 @@ func (p pod) waiting(w waitingState, now time.Time) sdk.Observation {
 	case "CrashLoopBackOff":
 		return fail(sdk.Unavailable, "the program of the pod ends again and again: %s", text)
 	case "", "ContainerCreating", "PodInitializing":
+		if why := p.Status.added(); why != "" {
+			return say(sdk.Starting, "the pod starts on the node %s: %s", p.Spec.NodeName, why)
+		}
 		return say(sdk.Starting, "the pod starts on the node %s", p.Spec.NodeName)
 	}
 	return starting

@@ -69,6 +69,19 @@ func disrupted(reason, message string) pod {
 	})
 }
 
+// meshed is a pod with an init container of a service mesh.
+func meshed(p pod, state containerState) pod {
+	p.Status.InitContainerStatuses = []containerStatus{{Name: "istio-init", State: state}}
+	return p
+}
+
+// failedBefore is a pod that has failed before its machine began.
+func failedBefore() pod {
+	p := waits("PodInitializing", "", time.Minute)
+	p.Status.Phase = "Failed"
+	return p
+}
+
 func deletedAt(p pod, at time.Time) pod {
 	p.Metadata.DeletionTimestamp = &at
 	return p
@@ -110,7 +123,13 @@ func TestStates(t *testing.T) {
 		"registry stays so":  {waits("ImagePullBackOff", "dial tcp: i/o timeout", time.Hour), sdk.Failed, sdk.Invalid, "the image python:3 cannot be pulled: dial tcp"},
 		"no image, at first": {waits("ErrImagePull", "python:3: not found", time.Second), sdk.Starting, "", "not found"},
 		"no image":           {waits("ImagePullBackOff", `Back-off pulling image "python:3": ErrImagePull: python:3: not found`, time.Second), sdk.Failed, sdk.Invalid, "cannot be pulled: python:3: not found"},
-		"private image":      {waits("ErrImagePull", "pull access denied", time.Minute), sdk.Failed, sdk.Invalid, "pull access denied"},
+		"private image":      {waits("ErrImagePull", "pull access denied", time.Minute), sdk.Failed, sdk.Invalid, "pull access denied; see that the name is right; a private image needs provider_options.kubernetes.image_pull_secrets"},
+		"mesh, no image":     {meshed(waits("PodInitializing", "", 0), containerState{Waiting: &waitingState{"ImagePullBackOff", "istio/proxyv2: not found"}}), sdk.Starting, "", "the container istio-init, which the cluster has added, does not start: istio/proxyv2: not found"},
+		"mesh waits":         {meshed(waits("PodInitializing", "", 0), containerState{Running: &runningState{}}), sdk.Starting, "", "the pod starts on the node n1"},
+		"mesh fails":         {meshed(failedBefore(), containerState{Terminated: &terminatedState{ExitCode: 255, Message: "iptables: denied"}}), sdk.Failed, sdk.Invalid, "the pod cannot start: the container istio-init, which the cluster has added, ended with exit code 255: iptables: denied"},
+		"Kueue evicts": {made(func(p *pod) {
+			p.Status.Conditions = append(p.Status.Conditions, condition{"TerminationTarget", "True", "WorkloadEvicted", "Preempted to accommodate a workload"})
+		}), sdk.Failed, sdk.NoCapacity, "the pod was preempted (WorkloadEvicted): Preempted to accommodate a workload"},
 		"image name":         {waits("InvalidImageName", "bad", 0), sdk.Failed, sdk.Invalid, "cannot be used: bad"},
 		"config":             {waits("CreateContainerConfigError", "container has runAsNonRoot and image will run as root", 0), sdk.Failed, sdk.Invalid, "will run as root"},
 		"container, first":   {waits("CreateContainerError", "x", 0), sdk.Starting, "", "x"},

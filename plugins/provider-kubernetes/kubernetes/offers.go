@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
@@ -31,6 +32,8 @@ type choice struct {
 	memoryGB       float64 // the most of one node
 	free           int     // nodes that have what is wanted now
 	counted        bool    // free is known
+
+	others map[string][]string // labels and products of nodes with other GPUs; where the product is not known
 }
 
 func (c choice) id() string {
@@ -62,7 +65,7 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	if err != nil {
 		return nil, err
 	}
-	quota, err := c.quota(ctx, wish(q, o))
+	quota, err := c.quota(ctx, q, o)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +115,10 @@ func (c cluster) choices(ctx context.Context, q sdk.OfferQuery, o options) ([]ch
 		return nil, err
 	}
 	used, err := c.used(ctx)
-	counted := err == nil
-	if err != nil && sdk.CodeOf(err) != sdk.Unauthorized { // of the cluster, or of the user of the plugin
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
+	counted := err == nil // the user may lack the right, and large clusters take too long
 	var found []choice
 	for _, n := range nodes {
 		ch, name := n.gpu(o)
@@ -145,10 +148,31 @@ func (c cluster) choices(ctx context.Context, q sdk.OfferQuery, o options) ([]ch
 		}
 	}
 	if len(found) == 0 && o.GPU != "" { // nodes that an autoscaler makes
-		return c.blind(q, o)
+		if found, err = c.blind(q, o); err != nil {
+			return nil, err
+		}
+	}
+	for i := range found {
+		if q.GPU != "" && found[i].product == "" {
+			found[i].others = otherGPUs(nodes, q.GPU, o)
+		}
 	}
 	slices.SortFunc(found, func(a, b choice) int { return cmp.Compare(b.free, a.free) })
 	return found, nil
+}
+
+// otherGPUs are the products of the nodes that are not what is asked for, by their labels.
+func otherGPUs(nodes []node, wanted string, o options) map[string][]string {
+	others := map[string][]string{}
+	for _, n := range nodes {
+		if ch, name := n.gpu(o); ch.product != "" && !gpu.Match(wanted, name) && !slices.Contains(others[ch.label], ch.product) {
+			others[ch.label] = append(others[ch.label], ch.product)
+		}
+	}
+	for _, products := range others {
+		slices.Sort(products)
+	}
+	return others
 }
 
 // blind is the choice where the user may not read the nodes: what the options say.
@@ -182,8 +206,13 @@ func (c cluster) nodes(ctx context.Context) ([]node, error) {
 	return nodes, err
 }
 
+// countTime is how long it may take to count what is in use. A cluster may have more pods than that.
+const countTime = 8 * time.Second
+
 // used are the requests of the pods of all namespaces, by node.
 func (c cluster) used(ctx context.Context) (map[string]amounts, error) {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
 	pods, _, err := all[pod](ctx, c, call{doing: "listing the pods of all namespaces", path: "/api/v1/pods",
 		query: map[string][]string{"fieldSelector": {"spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}}})
 	used := map[string]amounts{}
@@ -257,39 +286,6 @@ func (t toleration) covers(of taint) bool {
 		return t.Key == "" || t.Key == of.Key
 	}
 	return t.Key == of.Key && t.Value == of.Value
-}
-
-// quota says which ResourceQuota of the namespace has too little left for what is wanted; empty =
-// none, or the user may not read them.
-func (c cluster) quota(ctx context.Context, wanted amounts) (string, error) {
-	quotas, _, err := all[resourceQuota](ctx, c, call{doing: "listing the quotas", path: c.core("resourcequotas")})
-	if unreadable(err) || is(err, 404) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	for _, q := range quotas {
-		if text := q.lacks(wanted); text != "" {
-			return fmt.Sprintf("the quota %s of the namespace %s has too little left: %s", q.Metadata.Name, c.namespace, text), nil
-		}
-	}
-	return "", nil
-}
-
-// lacks says what of the quota is used up.
-func (q resourceQuota) lacks(wanted amounts) string {
-	hard, used := amountsOf(q.Status.Hard), amountsOf(q.Status.Used)
-	var short []string
-	for name, n := range wanted {
-		for _, counted := range []string{name, "requests." + name, "limits." + name} {
-			if most, limited := hard[counted]; limited && n > 0 && used[counted]+n > most+1e-9 {
-				short = append(short, fmt.Sprintf("%s of %s %s used", q.Status.Used[counted], q.Status.Hard[counted], counted))
-			}
-		}
-	}
-	slices.Sort(short)
-	return strings.Join(short, ", ")
 }
 
 // queue says what waits in Kueue's queue, where there is one that the user may read.

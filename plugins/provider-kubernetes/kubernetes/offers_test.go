@@ -60,6 +60,14 @@ func TestOffers(t *testing.T) {
 			k.put(namespacePath+"/resourcequotas/q", object{"metadata": object{"name": "q"}, "status": object{
 				"hard": object{"requests.nvidia.com/gpu": "4"}, "used": object{"requests.nvidia.com/gpu": "3"}}})
 		}},
+		"pods are too many to count": {sdk.OfferQuery{GPU: "A100"}, "gpu:NVIDIA-A100-SXM4-40GB=A100-40GB-SXM×1 ", func(k *kube) {
+			k.refuse = func(_, p string, _ object) (int, object) {
+				if p == "/api/v1/pods" {
+					return failure(504, "Timeout", "the server was unable to return a response in the time allotted")
+				}
+				return 0, nil
+			}
+		}},
 	} {
 		k := two()
 		if c.change != nil {
@@ -127,5 +135,42 @@ func TestCheck(t *testing.T) {
 	findings, err = (&Provider{w}).Check(t.Context(), sdk.CheckQuery{Options: raw(`{"context":"gone","namespace":"a"}`)})
 	if err != nil || len(findings) != 1 || findings[0].State != sdk.FindingFailed || !strings.Contains(findings[0].Detail, "cannot be reached") {
 		t.Errorf("%+v, %v", findings, err)
+	}
+}
+
+// A quota counts the pods of its scopes alone, and those of Seer have a deadline.
+func TestQuotaScopes(t *testing.T) {
+	t.Parallel()
+	scoped := func(name, operator string, values ...string) (q resourceQuota) {
+		q.Spec.ScopeSelector.MatchExpressions = []scopeTerm{{name, operator, values}}
+		return q
+	}
+	named := func(scopes ...string) (q resourceQuota) {
+		q.Spec.Scopes = scopes
+		return q
+	}
+	for name, c := range map[string]struct {
+		quota   resourceQuota
+		cpu     float64
+		options options
+		counts  bool
+	}{
+		"all":            {named(), 1, options{}, true},
+		"deadline":       {named("Terminating"), 1, options{}, true},
+		"no deadline":    {named("NotTerminating"), 1, options{}, false},
+		"best effort":    {named("Terminating", "BestEffort"), 0, options{}, true},
+		"reserved":       {named("BestEffort"), 1, options{}, false},
+		"not reserved":   {named("NotBestEffort"), 0, options{}, false},
+		"priority":       {scoped("PriorityClass", "In", "high", "low"), 1, options{PriorityClass: "low"}, true},
+		"other priority": {scoped("PriorityClass", "In", "high"), 1, options{PriorityClass: "low"}, false},
+		"no priority":    {scoped("PriorityClass", "Exists"), 1, options{}, false},
+		"not priority":   {scoped("PriorityClass", "NotIn", "high"), 1, options{}, true},
+		"none at all":    {scoped("PriorityClass", "DoesNotExist"), 1, options{}, true},
+		"affinity":       {named("CrossNamespacePodAffinity"), 1, options{}, false},
+	} {
+		c.quota.Status.Hard, c.quota.Status.Used = map[string]string{"count/pods": "1"}, map[string]string{"count/pods": "1"}
+		if got := c.quota.lacks(sdk.OfferQuery{CPU: c.cpu}, c.options); (got != "") != c.counts {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }

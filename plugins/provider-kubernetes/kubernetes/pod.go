@@ -23,9 +23,10 @@ const (
 	labelOwner   = ownPrefix + "owner"
 	labelVolume  = ownPrefix + "volume"
 	labelQueue   = "kueue.x-k8s.io/queue-name"
-	notedEnd     = ownPrefix + "end"    // unix time
-	notedName    = ownPrefix + "name"   // for people
-	notedLabels  = ownPrefix + "labels" // of the spec, JSON
+	labelKueue   = "kueue.x-k8s.io/managed" // Kueue's own, on pods that it manages
+	notedEnd     = ownPrefix + "end"        // unix time
+	notedName    = ownPrefix + "name"       // for people
+	notedLabels  = ownPrefix + "labels"     // of the spec, JSON
 	notedNetwork = ownPrefix + "network"
 	notedProbe   = ownPrefix + "network-probe"   // more places to try
 	notedControl = ownPrefix + "network-control" // what was reached before the policy was made
@@ -120,9 +121,8 @@ func image(s sdk.MachineSpec, o options) (string, error) {
 	return "python:" + defaultPython + "-slim", nil
 }
 
-// render is the pod of a machine. product is the value of the label of the nodes with its GPU,
-// and label the name of that label; both are empty where any node will do.
-func render(s sdk.MachineSpec, o options, namespace, label, product string) (pod, error) {
+// render is the pod of a machine, on nodes of the choice.
+func render(s sdk.MachineSpec, o options, namespace string, on choice) (pod, error) {
 	from, err := image(s, o)
 	if err != nil {
 		return pod{}, err
@@ -154,12 +154,7 @@ func render(s sdk.MachineSpec, o options, namespace, label, product string) (pod
 			c.Ports = append(c.Ports, containerPort{port})
 		}
 	}
-	if product != "" {
-		if p.Spec.NodeSelector == nil {
-			p.Spec.NodeSelector = map[string]string{}
-		}
-		p.Spec.NodeSelector[label] = product
-	}
+	p.place(on)
 	if s.GPU != "" {
 		p.Spec.Tolerations = append(p.Spec.Tolerations, toleration{Key: o.GPUResource, Operator: "Exists"}) // nodes with GPUs may refuse others
 	}
@@ -167,6 +162,26 @@ func render(s sdk.MachineSpec, o options, namespace, label, product string) (pod
 	p.mount(&c, s, o)
 	p.Spec.Containers = []container{c}
 	return p, nil
+}
+
+// place limits the pod to nodes of the choice. Nodes that do not tell their GPU cannot be selected:
+// those that tell another one are left out.
+func (p *pod) place(on choice) {
+	if on.product != "" {
+		if p.Spec.NodeSelector == nil {
+			p.Spec.NodeSelector = map[string]string{}
+		}
+		p.Spec.NodeSelector[on.label] = on.product
+		return
+	}
+	var others []labelRequirement
+	for _, label := range slices.Sorted(maps.Keys(on.others)) {
+		others = append(others, labelRequirement{Key: label, Operator: "NotIn", Values: on.others[label]})
+	}
+	if len(others) > 0 {
+		required := &nodeSelector{NodeSelectorTerms: []nodeSelectorTerm{{MatchExpressions: others}}}
+		p.Spec.Affinity = &affinity{NodeAffinity: nodeAffinity{Required: required}}
+	}
 }
 
 // escaped are arguments in which $(X) stays as it is.
