@@ -2,9 +2,13 @@ package cluster_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -215,4 +219,27 @@ func serveSPDY(w http.ResponseWriter, r *http.Request) error {
 		_ = stream.Close()
 	}
 	return err
+}
+
+// Rancher and Teleport serve the APIs of many clusters, each below a path.
+func TestBelowAPath(t *testing.T) {
+	s := kubetest.New(t)
+	to, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	front := httptest.NewTLSServer(http.StripPrefix("/k8s/clusters/c-1", &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport,
+	}))
+	defer front.Close()
+	use(t, s, clusterConfig(t, s, "below", map[string]any{"server": front.URL + "/k8s/clusters/c-1", "insecure-skip-tls-verify": true}))
+	if got, err := ask(t, &cluster.Proxy{}, "below", "/api/v1/pods?limit=2"); err != nil || got != "200 GET /api/v1/pods?limit=2" {
+		t.Errorf("%q, %v", got, err)
+	}
+	said, code, err := run(t, "below", "sent", "sh", "-c", "cat; exit 3")
+	if err != nil || code != 3 || said.stdout.String() != "sent" || said.log != "" {
+		t.Errorf("%q, %d, %v, log %q", said.stdout.String(), code, err, said.log)
+	}
 }

@@ -250,12 +250,19 @@ func all[T any](ctx context.Context, c cluster, r call) (items []T, now time.Tim
 		query[name] = values
 	}
 	r.query = query
+	begun := false // anew
 	for range maxPages {
 		if err := ctx.Err(); err != nil {
 			return nil, now, err
 		}
 		var page list[T]
-		if now, err = c.do(ctx, r, &page); err != nil {
+		now, err = c.do(ctx, r, &page)
+		if is(err, 410) && query["continue"] != nil && !begun { // the API remembers for minutes only how far a list was read
+			items, begun = nil, true
+			delete(query, "continue")
+			continue
+		}
+		if err != nil {
 			return nil, now, err
 		}
 		items = append(items, page.Items...)

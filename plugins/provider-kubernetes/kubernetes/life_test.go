@@ -246,3 +246,30 @@ func TestRoles(t *testing.T) {
 		t.Errorf("the roles are\n%+v\nand asked for is\n%+v", got, want)
 	}
 }
+
+// A list that the API no longer remembers is read anew, once.
+func TestListExpires(t *testing.T) {
+	t.Parallel()
+	for times, want := range map[int]sdk.State{1: sdk.Running, 3: sdk.Unreachable} {
+		k := newKube()
+		p := k.provider()
+		var handles []string // of two pages
+		for _, key := range []string{"seer-k1", "seer-k2", "seer-k3"} {
+			handles = append(handles, mustCreate(t, p, spec(func(s *sdk.MachineSpec) { s.Key = key })))
+		}
+		pages := 0
+		k.refuse = func(method, path string, _ object) (int, object) {
+			if path != podsPath {
+				return 0, nil
+			}
+			if pages++; pages%2 == 0 && pages/2 <= times { // each second page
+				return failure(410, "Expired", "the continue token is too old")
+			}
+			return 0, nil
+		}
+		seen, err := p.Observe(t.Context(), handles)
+		if err != nil || len(seen) != 3 || seen[0].State != want || seen[2].State != want {
+			t.Errorf("%d times: %+v, %v", times, seen, err)
+		}
+	}
+}
