@@ -161,7 +161,7 @@ func (c cluster) checkPod(ctx context.Context, q sdk.CheckQuery, o options) []sd
 		return one(found(name, sdk.FindingFailed, err.Error(), "change what the message names"))
 	}
 	if err == nil && o.Queue != "" && !there.managedByKueue() {
-		return one(found(name, sdk.FindingFailed, c.unqueued(wanted), "change what the message names"))
+		return one(found(name, sdk.FindingFailed, wanted.unqueued(c.namespace), "change what the message names"))
 	}
 	return one(found(name, sdk.FindingOK, "the cluster takes it, with the image "+wanted.Spec.Containers[0].Image, ""))
 }

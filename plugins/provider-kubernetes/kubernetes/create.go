@@ -56,7 +56,7 @@ func (c cluster) make(ctx context.Context, wanted pod, spec sdk.MachineSpec) err
 	var there pod
 	_, err := c.do(ctx, call{doing: doing, method: "POST", path: c.core("pods"), body: wanted}, &there)
 	if err == nil {
-		return c.queued(ctx, there)
+		return queued(ctx, c, there)
 	}
 	if !exists(err) {
 		return err
@@ -68,26 +68,27 @@ func (c cluster) make(ctx context.Context, wanted pod, spec sdk.MachineSpec) err
 	case err == nil && !there.ours(spec.Key, spec.Owner):
 		return sdk.Errorf(sdk.Invalid, "%s: the namespace %s has a pod of this name that is not Seer's; delete it, or use another namespace", doing, c.namespace)
 	case err == nil:
-		return c.queued(ctx, there)
+		return queued(ctx, c, there)
 	}
 	return err
 }
 
 // queued ends a pod with a queue that Kueue does not manage: the scheduler takes such a pod at once.
-func (c cluster) queued(ctx context.Context, made pod) error {
+func queued(ctx context.Context, c cluster, made pod) error {
 	if made.Metadata.Labels[labelQueue] == "" || made.managedByKueue() {
 		return nil
 	}
 	if err := c.delete(ctx, made, 0); err != nil {
 		return err
 	}
-	return sdk.Errorf(sdk.Invalid, "making the pod %s: %s", made.Metadata.Name, c.unqueued(made))
+	return sdk.Errorf(sdk.Invalid, "making the pod %s: %s", made.Metadata.Name, made.unqueued(c.namespace))
 }
 
 func (p pod) managedByKueue() bool { return p.Metadata.Labels[labelKueue] == "true" }
 
-func (c cluster) unqueued(p pod) string {
-	return fmt.Sprintf("the queue %s has no effect: Kueue does not manage pods of the namespace %s; remove provider_options.kubernetes.queue, or have an administrator enable the pod integration of Kueue there", p.Metadata.Labels[labelQueue], c.namespace)
+// unqueued says that the pod's queue has no effect.
+func (p pod) unqueued(namespace string) string {
+	return fmt.Sprintf("the queue %s has no effect: Kueue does not manage pods of the namespace %s; remove provider_options.kubernetes.queue, or have an administrator enable the pod integration of Kueue there", p.Metadata.Labels[labelQueue], namespace)
 }
 
 // choose finds out which nodes the GPU of the machine is on: those of the offer, or else the best
