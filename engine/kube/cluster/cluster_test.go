@@ -28,6 +28,7 @@ func ask(t *testing.T, p *cluster.Proxy, context, path string) (string, error) {
 	r := httptest.NewRequest(http.MethodGet, "http://seer-kube"+path, nil).WithContext(t.Context())
 	r.RequestURI = ""
 	r.Header.Set(kubewire.ContextHeader, url.PathEscape(context))
+	r.Header.Set("User-Agent", "Go-http-client/1.1") // the engine's; without one, client-go copies the request
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, r)
 	if w.Header().Get(kubewire.ErrorHeader) != "" {
@@ -215,6 +216,17 @@ func TestPluginRenews(t *testing.T) {
 	testkit.WantCode(t, err, sdk.Unauthorized, "(401)")
 	testkit.WriteFile(t, file, kubetest.Token)
 	if got, err := ask(t, p, "", "/version"); err != nil || got != "200 GET /version" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A credential that is no longer valid is replaced within the request that it was refused for.
+func TestPluginGivesAnOldCredential(t *testing.T) {
+	s := kubetest.New(t)
+	mark := filepath.Join(s.Dir, "asked")
+	script := "if [ -e " + mark + " ]; then " + gives(kubetest.Token) + "; else " + gives("old") + "; fi; : >" + mark
+	use(t, s, s.Kubeconfig("config", "lab", map[string]any{"lab": plugin(t, s, "old", script)}))
+	if got, err := ask(t, &cluster.Proxy{}, "", "/version"); err != nil || got != "200 GET /version" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

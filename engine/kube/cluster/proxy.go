@@ -112,7 +112,7 @@ type again struct {
 }
 
 func (a again) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := a.RoundTripper.RoundTrip(r)
+	resp, err := a.RoundTripper.RoundTrip(r.Clone(r.Context())) // in which the transport sets the credential
 	if err != nil || !a.useful || resp.StatusCode != http.StatusUnauthorized || (r.Body != nil && r.Body != http.NoBody) {
 		return resp, err
 	}
