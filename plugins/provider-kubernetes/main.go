@@ -8,6 +8,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
 	"github.com/seer-engine/seer/sdk/guest/guestkube"
+	"github.com/seer-engine/seer/sdk/guest/guestprovider"
 )
 
 var provider = &kubernetes.Provider{API: api{}}
@@ -27,23 +28,7 @@ func (a api) Exec(ctx context.Context, contextName string, e sdk.KubeExec) (kube
 
 func (a api) Contexts(name string) (sdk.KubeContexts, error) { return a.Client.Named(name) }
 
-//go:wasmexport provider_describe
-func describe() int32 { return guest.ProviderDescribe(provider) }
-
-//go:wasmexport provider_offers
-func offers() int32 { return guest.ProviderOffers(provider) }
-
-//go:wasmexport provider_create
-func create() int32 { return guest.ProviderCreate(provider) }
-
-//go:wasmexport provider_observe
-func observe() int32 { return guest.ProviderObserve(provider) }
-
-//go:wasmexport provider_list
-func list() int32 { return guest.ProviderList(provider) }
-
-//go:wasmexport provider_terminate
-func terminate() int32 { return guest.ProviderTerminate(provider) }
+var _ = guestprovider.Export(provider)
 
 //go:wasmexport provider_route
 func route() int32 { return guest.ProviderRoute(provider) }

@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
 	"github.com/seer-engine/seer/sdk/guest"
 	"github.com/seer-engine/seer/sdk/guest/guestgrpc"
+	"github.com/seer-engine/seer/sdk/guest/guestprovider"
 )
 
 // provider lives as long as the instance, and with it the token for Modal's calls.
@@ -19,23 +20,7 @@ var provider = &modal.Provider{
 	Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 }
 
-//go:wasmexport provider_describe
-func describe() int32 { return guest.ProviderDescribe(provider) }
-
-//go:wasmexport provider_offers
-func offers() int32 { return guest.ProviderOffers(provider) }
-
-//go:wasmexport provider_create
-func create() int32 { return guest.ProviderCreate(provider) }
-
-//go:wasmexport provider_observe
-func observe() int32 { return guest.ProviderObserve(provider) }
-
-//go:wasmexport provider_list
-func list() int32 { return guest.ProviderList(provider) }
-
-//go:wasmexport provider_terminate
-func terminate() int32 { return guest.ProviderTerminate(provider) }
+var _ = guestprovider.Export(provider)
 
 //go:wasmexport provider_account
 func account() int32 { return guest.ProviderAccount(provider) }

@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/plugin/host/testdata/providerexports"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/guestprovider"
 )
 
 type provider struct{}
@@ -43,6 +43,6 @@ func (provider) Observe(_ context.Context, handles []string) ([]sdk.Observation,
 func (provider) List(context.Context, string) ([]sdk.Listed, error) { return nil, nil }
 func (provider) Terminate(context.Context, string) error            { return nil }
 
-var _ = providerexports.Of(provider{})
+var _ = guestprovider.Export(provider{})
 
 func main() {}

@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/seer-engine/seer/engine/plugin/host/testdata/providerexports"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
+	"github.com/seer-engine/seer/sdk/guest/guestprovider"
 )
 
 // report is what an errand tells, as the ID of an offer.
@@ -90,7 +90,7 @@ func (provider) Observe(context.Context, []string) ([]sdk.Observation, error) { 
 func (provider) List(context.Context, string) ([]sdk.Listed, error)           { return nil, nil }
 func (provider) Terminate(context.Context, string) error                      { return nil }
 
-var _ = providerexports.Of(provider{})
+var _ = guestprovider.Export(provider{})
 
 //go:wasmexport provider_snapshot
 func snapshot() int32 { return guest.ProviderSnapshot(provider{}) }

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/plugin/host/testdata/providerexports"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
+	"github.com/seer-engine/seer/sdk/guest/guestprovider"
 )
 
 // order is what to try, with what.
@@ -131,6 +131,6 @@ func locate() int32 { return guest.FetcherLocate(fetcher{}) }
 //go:wasmexport expose
 func expose() int32 { return guest.Expose(mode{}) }
 
-var _ = providerexports.Of(provider{})
+var _ = guestprovider.Export(provider{})
 
 func main() {}

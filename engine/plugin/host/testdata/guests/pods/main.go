@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
 	"github.com/seer-engine/seer/sdk/guest/guestkube"
+	"github.com/seer-engine/seer/sdk/guest/guestprovider"
 )
 
 const path = "/api/v1/namespaces/agents/pods"
@@ -99,23 +100,7 @@ func (provider) Route(_ context.Context, handle string, _ int) (sdk.Route, error
 
 var pods = provider{}
 
-//go:wasmexport provider_describe
-func describe() int32 { return guest.ProviderDescribe(pods) }
-
-//go:wasmexport provider_offers
-func offers() int32 { return guest.ProviderOffers(pods) }
-
-//go:wasmexport provider_create
-func create() int32 { return guest.ProviderCreate(pods) }
-
-//go:wasmexport provider_observe
-func observe() int32 { return guest.ProviderObserve(pods) }
-
-//go:wasmexport provider_list
-func list() int32 { return guest.ProviderList(pods) }
-
-//go:wasmexport provider_terminate
-func terminate() int32 { return guest.ProviderTerminate(pods) }
+var _ = guestprovider.Export(pods)
 
 //go:wasmexport provider_route
 func route() int32 { return guest.ProviderRoute(pods) }

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/plugin/host/testdata/providerexports"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
+	"github.com/seer-engine/seer/sdk/guest/guestprovider"
 )
 
 type provider struct{}
@@ -101,6 +101,6 @@ func check() int32 { return guest.ProviderCheck(provider{}) }
 //go:wasmexport provider_clean
 func clean() int32 { return guest.ProviderClean(provider{}) }
 
-var _ = providerexports.Of(provider{})
+var _ = guestprovider.Export(provider{})
 
 func main() {}

@@ -1,5 +1,6 @@
-// Package providerexports has the exports of the providers among the test guests.
-package providerexports
+// Package guestprovider exports the functions that every provider has. A plugin exports the optional
+// ones, such as provider_route, itself.
+package guestprovider
 
 import (
 	"github.com/seer-engine/seer/sdk"
@@ -8,9 +9,9 @@ import (
 
 var provider sdk.Provider
 
-// Of exports a provider. A guest calls it in the initial value of a variable, which is set
-// before the host calls an export.
-func Of(p sdk.Provider) bool {
+// Export exports a provider. A plugin calls it in the initial value of a variable, because the host
+// calls no main. The result has no meaning.
+func Export(p sdk.Provider) bool {
 	provider = p
 	return true
 }
