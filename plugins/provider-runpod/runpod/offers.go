@@ -48,26 +48,33 @@ func (c *client) offers(ctx context.Context, q sdk.OfferQuery, o options) ([]sdk
 	return offers, nil
 }
 
+// offersOf are the offers of the types that can be had in the query's regions. It tells offer the
+// data centres instead of the regions.
+func offersOf[T any](all []T, q sdk.OfferQuery, free func(T) availability, offer func(T, sdk.OfferQuery) (sdk.Offer, bool)) ([]sdk.Offer, error) {
+	stock := make([]availability, len(all))
+	for i, one := range all {
+		stock[i] = free(one)
+	}
+	var err error
+	if q.Regions, err = placesIn(q.Regions, stock); err != nil {
+		return nil, err
+	}
+	var offers []sdk.Offer
+	for _, one := range all {
+		if o, ok := offer(one, q); ok {
+			offers = append(offers, o)
+		}
+	}
+	return offers, nil
+}
+
 func (c *client) gpuOffers(ctx context.Context, q sdk.OfferQuery, o options) ([]sdk.Offer, error) {
 	q.GPUCount = max(q.GPUCount, 1)
 	all, err := c.gpus(ctx, q.GPUCount, o)
 	if err != nil {
 		return nil, err
 	}
-	stock := make([]availability, len(all))
-	for i, g := range all {
-		stock[i] = g.availability
-	}
-	if q.Regions, err = placesIn(q.Regions, stock); err != nil {
-		return nil, err
-	}
-	var offers []sdk.Offer
-	for _, g := range all {
-		if offer, ok := g.offer(q, o); ok {
-			offers = append(offers, offer)
-		}
-	}
-	return offers, nil
+	return offersOf(all, q, func(g gpuType) availability { return g.availability }, func(g gpuType, q sdk.OfferQuery) (sdk.Offer, bool) { return g.offer(q, o) })
 }
 
 // offer is one of the GPU; the query's regions are data centres.
@@ -98,20 +105,7 @@ func (c *client) cpuOffers(ctx context.Context, q sdk.OfferQuery, o options) ([]
 	if err != nil {
 		return nil, err
 	}
-	stock := make([]availability, len(all))
-	for i, f := range all {
-		stock[i] = f.availability
-	}
-	if q.Regions, err = placesIn(q.Regions, stock); err != nil {
-		return nil, err
-	}
-	var offers []sdk.Offer
-	for _, f := range all {
-		if offer, ok := f.offer(q, least); ok {
-			offers = append(offers, offer)
-		}
-	}
-	return offers, nil
+	return offersOf(all, q, func(f cpuType) availability { return f.availability }, func(f cpuType, q sdk.OfferQuery) (sdk.Offer, bool) { return f.offer(q, least) })
 }
 
 // offer is one of the flavour, with no fewer vCPUs; the query's regions are data

@@ -1,13 +1,11 @@
 package runpod
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
+	given "github.com/seer-engine/seer/plugins/internal/options"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -37,20 +35,8 @@ var (
 // parseOptions reads provider_options. Unknown keys are mistakes.
 func parseOptions(raw json.RawMessage) (options, error) {
 	o := options{Cloud: secure, Entrypoint: keepEntrypoint}
-	if len(raw) == 0 || string(raw) == "null" {
-		return o, nil
-	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &keys); err != nil {
-		return o, sdk.Errorf(sdk.Invalid, "provider_options must be a mapping")
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !slices.Contains(optionNames, key) {
-			return o, sdk.Errorf(sdk.Invalid, "provider_options: RunPod has no %q; there are %s", key, strings.Join(optionNames, ", "))
-		}
-	}
-	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&o); err != nil {
-		return o, sdk.Errorf(sdk.Invalid, "provider_options: every value is a text in quotes (cuda: \"12.4\")")
+	if err := given.Read(Name, raw, optionNames, `every value is a text in quotes (cuda: "12.4")`, &o); err != nil {
+		return o, err
 	}
 	o.Cloud = strings.ToUpper(o.Cloud)
 	return o, o.check()

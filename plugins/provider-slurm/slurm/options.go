@@ -2,11 +2,10 @@ package slurm
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
+	given "github.com/seer-engine/seer/plugins/internal/options"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,19 +29,8 @@ var optionNames = []string{"account", "constraint", "exclude", "gres", "host", "
 // options reads provider_options, with the host of the setting where they have none. Unknown keys
 // are mistakes.
 func (p *Provider) options(raw json.RawMessage) (o options, err error) {
-	if len(raw) > 0 && string(raw) != "null" {
-		var keys map[string]json.RawMessage
-		if json.Unmarshal(raw, &keys) != nil {
-			return o, sdk.Errorf(sdk.Invalid, "provider_options.slurm must be a mapping")
-		}
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			if !slices.Contains(optionNames, key) {
-				return o, sdk.Errorf(sdk.Invalid, "provider_options.slurm: there is no %q; there are %s", key, strings.Join(optionNames, ", "))
-			}
-		}
-		if json.Unmarshal(raw, &o) != nil {
-			return o, sdk.Errorf(sdk.Invalid, "provider_options.slurm: modules and setup are lists of texts, and all else is a text")
-		}
+	if err := given.Read(Name, raw, optionNames, "modules and setup are lists of texts, and all else is a text", &o); err != nil {
+		return o, err
 	}
 	if err := o.check(); err != nil {
 		return o, err

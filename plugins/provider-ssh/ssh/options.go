@@ -2,11 +2,11 @@ package ssh
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
 
+	given "github.com/seer-engine/seer/plugins/internal/options"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -52,20 +52,8 @@ func (p *Provider) usual() ([]string, error) {
 
 // parseOptions reads provider_options. Unknown keys are mistakes.
 func parseOptions(raw json.RawMessage) (o options, err error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return o, nil
-	}
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(raw, &keys) != nil {
-		return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh must be a mapping")
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !slices.Contains(optionNames, key) {
-			return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: there is no %q; there are %s", key, strings.Join(optionNames, ", "))
-		}
-	}
-	if json.Unmarshal(raw, &o) != nil {
-		return o, sdk.Errorf(sdk.Invalid, "provider_options.ssh: host and volumes_dir are texts, and hosts is a list of names")
+	if err := given.Read(Name, raw, optionNames, "host and volumes_dir are texts, and hosts is a list of names", &o); err != nil {
+		return o, err
 	}
 	for _, host := range o.Hosts {
 		if host == "" {
