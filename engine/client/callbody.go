@@ -74,23 +74,17 @@ type callBody struct {
 
 // List lists the calls of a service that the client's token may see, oldest first.
 func (c *Calls) List(ctx context.Context, service string) ([]protocol.Call, error) {
-	var list struct {
-		Calls []protocol.Call `json:"calls"`
-	}
-	return list.Calls, c.json(ctx, http.MethodGet, servicePath(service)+"/calls", nil, nil, &list)
+	return list[protocol.Call](ctx, c.transport, servicePath(service)+"/calls", nil, "calls")
 }
 
 // Get reads the state of one call. One that is not known is a [*protocol.CallError] with
 // code [protocol.CallUnknown].
 func (c *Calls) Get(ctx context.Context, service, id string) (protocol.Call, error) {
-	var list struct {
-		Calls []protocol.Call `json:"calls"`
-	}
-	err := c.json(ctx, http.MethodGet, servicePath(service)+"/calls", url.Values{"id": {id}}, nil, &list)
+	calls, err := list[protocol.Call](ctx, c.transport, servicePath(service)+"/calls", url.Values{"id": {id}}, "calls")
 	if err != nil {
 		return protocol.Call{}, err
 	}
-	for _, call := range list.Calls {
+	for _, call := range calls {
 		if call.ID == id {
 			return call, nil
 		}

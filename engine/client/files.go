@@ -86,10 +86,7 @@ func (c Files) Stat(ctx context.Context, path string) (protocol.Entry, error) {
 
 // List lists a folder of the machine, sorted by name.
 func (c Files) List(ctx context.Context, path string) ([]protocol.Entry, error) {
-	var list struct {
-		Entries []protocol.Entry `json:"entries"`
-	}
-	return list.Entries, c.json(ctx, http.MethodGet, "/v1/files/list", pathQuery(path), nil, &list)
+	return list[protocol.Entry](ctx, c.transport, "/v1/files/list", pathQuery(path), "entries")
 }
 
 // Mkdir makes a folder with its parents. It is fine if it exists.

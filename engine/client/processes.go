@@ -32,10 +32,7 @@ func (c Processes) Get(ctx context.Context, id string) (protocol.Process, error)
 
 // List lists the processes of the machine, oldest first.
 func (c Processes) List(ctx context.Context) ([]protocol.Process, error) {
-	var list struct {
-		Processes []protocol.Process `json:"processes"`
-	}
-	return list.Processes, c.json(ctx, http.MethodGet, "/v1/processes", nil, nil, &list)
+	return list[protocol.Process](ctx, c.transport, "/v1/processes", nil, "processes")
 }
 
 // Resize sets the size of the terminal of a process.

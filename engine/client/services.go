@@ -53,10 +53,7 @@ func (c Services) Get(ctx context.Context, name string) (protocol.Service, error
 
 // List lists the services of the machine, sorted by name.
 func (c Services) List(ctx context.Context) ([]protocol.Service, error) {
-	var list struct {
-		Services []protocol.Service `json:"services"`
-	}
-	return list.Services, c.json(ctx, http.MethodGet, "/v1/services", nil, nil, &list)
+	return list[protocol.Service](ctx, c.transport, "/v1/services", nil, "services")
 }
 
 // Delete stops a service and forgets it.

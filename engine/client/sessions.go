@@ -23,10 +23,7 @@ func (c Sessions) Put(ctx context.Context, id, token string) error {
 
 // List lists the session tokens, sorted by name. It takes the admin token.
 func (c Sessions) List(ctx context.Context) ([]protocol.SessionInfo, error) {
-	var list struct {
-		Sessions []protocol.SessionInfo `json:"sessions"`
-	}
-	return list.Sessions, c.json(ctx, http.MethodGet, "/v1/sessions", nil, nil, &list)
+	return list[protocol.SessionInfo](ctx, c.transport, "/v1/sessions", nil, "sessions")
 }
 
 // Delete revokes a session token; connections to ports and watches made with it are closed.

@@ -15,10 +15,7 @@ type Tokens struct{ *transport }
 // List lists the tokens of a service and what they have been used for. It takes
 // the admin token.
 func (c Tokens) List(ctx context.Context, service string) ([]protocol.Token, error) {
-	var list struct {
-		Tokens []protocol.Token `json:"tokens"`
-	}
-	return list.Tokens, c.json(ctx, http.MethodGet, servicePath(service)+"/tokens", nil, nil, &list)
+	return list[protocol.Token](ctx, c.transport, servicePath(service)+"/tokens", nil, "tokens")
 }
 
 // Put adds a token to a service, or gives one new limits. It takes the admin

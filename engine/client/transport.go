@@ -102,6 +102,19 @@ func (c *transport) json(ctx context.Context, method, path string, q url.Values,
 	return nil
 }
 
+// list reads a list, which the answer has under key.
+func list[T any](ctx context.Context, c *transport, path string, q url.Values, key string) ([]T, error) {
+	var answer map[string]json.RawMessage
+	if err := c.json(ctx, http.MethodGet, path, q, nil, &answer); err != nil || answer[key] == nil {
+		return nil, err
+	}
+	var all []T
+	if err := json.Unmarshal(answer[key], &all); err != nil {
+		return nil, fmt.Errorf("read the answer to GET %s: %w", path, err)
+	}
+	return all, nil
+}
+
 // decode reads an answer into out, or drops it where that is nil, and closes it.
 func decode(resp *http.Response, out any) error {
 	defer drain(resp.Body)

@@ -75,38 +75,37 @@ func permissions(m sdk.Manifest, granted Set) sdk.Permissions {
 // granted for it: methods and paths of one permission belong together in every
 // combination.
 func http(m sdk.Manifest, p sdk.HTTPPermission, granted Set) []sdk.HTTPPermission {
-	var out []sdk.HTTPPermission
-	whole := true
-	for _, method := range p.Methods {
-		left := p
+	return each(p, p.Methods, func(left *sdk.HTTPPermission, method string) int {
 		left.Methods = []string{method}
 		left.Paths = keep(p.Paths, func(path string) bool { return granted.Has(HTTP(m, p, method, path)) })
-		whole = whole && len(left.Paths) == len(p.Paths)
-		if len(left.Paths) > 0 {
-			out = append(out, left)
-		}
-	}
-	if whole {
-		return []sdk.HTTPPermission{p}
-	}
-	return out
+		return len(left.Paths)
+	}, len(p.Paths))
 }
 
 // ssh is the whole permission, or else one for each use with the hosts that are granted for it.
 func ssh(m sdk.Manifest, p sdk.SSHPermission, granted Set) []sdk.SSHPermission {
-	var out []sdk.SSHPermission
-	whole := true
-	for _, use := range p.Use {
-		left := p
+	return each(p, p.Use, func(left *sdk.SSHPermission, use string) int {
 		left.Use = []string{use}
 		left.Hosts = keep(p.Hosts, func(pattern string) bool { return granted.Has(SSH(m, pattern, use)) })
-		whole = whole && len(left.Hosts) == len(p.Hosts)
-		if len(left.Hosts) > 0 {
+		return len(left.Hosts)
+	}, len(p.Hosts))
+}
+
+// each is the whole permission, or else one for each use of which something is granted. limit narrows
+// a copy to one use, and returns how many of its all places are granted for that.
+func each[P any](p P, uses []string, limit func(left *P, use string) int, all int) []P {
+	var out []P
+	whole := true
+	for _, use := range uses {
+		left := p
+		n := limit(&left, use)
+		whole = whole && n == all
+		if n > 0 {
 			out = append(out, left)
 		}
 	}
 	if whole {
-		return []sdk.SSHPermission{p}
+		return []P{p}
 	}
 	return out
 }
