@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,9 +57,7 @@ type port struct {
 	l      net.Listener
 	number int
 	cancel context.CancelFunc
-
-	mu     sync.Mutex
-	wanted Wanted
+	wanted atomic.Pointer[Wanted]
 }
 
 func (p *process) run(ready io.Writer) error {
@@ -133,7 +132,7 @@ func (p *process) heed() (wanted int, err error) {
 	}
 	for key, w := range keep {
 		if open := p.open[key]; open != nil {
-			open.change(w)
+			open.wanted.Store(&w)
 		} else if err := p.begin(key, w, before.Ports[key]); err != nil {
 			have.Errors[key] = err.Error()
 			continue
@@ -177,7 +176,8 @@ func (p *process) begin(key string, w Wanted, before int) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	open := &port{l: l, number: l.Addr().(*net.TCPAddr).Port, cancel: cancel, wanted: w}
+	open := &port{l: l, number: l.Addr().(*net.TCPAddr).Port, cancel: cancel}
+	open.wanted.Store(&w)
 	p.open[key] = open
 	go p.serve(ctx, open)
 	return nil
@@ -185,18 +185,6 @@ func (p *process) begin(key string, w Wanted, before int) error {
 
 func listen(number int) (net.Listener, error) {
 	return net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", number))
-}
-
-func (o *port) change(w Wanted) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.wanted = w
-}
-
-func (o *port) now() Wanted {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.wanted
 }
 
 // close ends a port and its connections.
@@ -226,7 +214,7 @@ func (p *process) serve(ctx context.Context, open *port) {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		go p.carry(ctx, conn, open.now())
+		go p.carry(ctx, conn, *open.wanted.Load())
 	}
 }
 

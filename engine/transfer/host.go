@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seer-engine/seer/internal/retry"
@@ -22,13 +23,13 @@ const (
 // host is what a run knows of one host: how many connections pay, and when it may be
 // asked again.
 type host struct {
-	clock clock
+	clock    clock
+	answered atomic.Bool // with content
 
 	mu       sync.Mutex
 	limit    int // connections
 	running  int
 	waiting  []chan struct{} // first come, first served
-	answered bool            // with content
 	until    time.Time       // no request before
 	failed   time.Time       // last counted failure
 	backoff  retry.Backoff
@@ -183,18 +184,6 @@ func (h *host) failure(began time.Time, ask time.Duration) {
 		h.until = until
 	}
 	h.limit, h.step, h.hold = max(1, h.limit/2), 0, now.Add(holdOff)
-}
-
-func (h *host) hasContent() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.answered = true
-}
-
-func (h *host) hasAnswered() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.answered
 }
 
 func (h *host) connections() int {

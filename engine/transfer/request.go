@@ -73,7 +73,7 @@ func (f *file) ask(ctx context.Context, j *job) (*http.Response, error) {
 
 // answered lets others ask, too.
 func (f *file) answered(j *job, by *url.URL) {
-	f.run.host(by).hasContent()
+	f.run.host(by).answered.Store(true)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.generation == j.generation {
@@ -144,7 +144,7 @@ func (f *file) check(resp *http.Response, j *job) (limit int64, err error) {
 			return 0, errNoRanges
 		}
 	case http.StatusForbidden:
-		if f.run.host(resp.Request.URL).hasAnswered() {
+		if f.run.host(resp.Request.URL).answered.Load() {
 			return 0, errExpired
 		}
 	}

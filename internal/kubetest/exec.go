@@ -29,9 +29,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 	}
 	defer conn.CloseNow()
 	conn.SetReadLimit(1 << 20)
-	s.mu.Lock()
-	s.execs++
-	s.mu.Unlock()
+	s.execs.Add(1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	argv := r.URL.Query()["command"]

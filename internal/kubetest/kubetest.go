@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,8 +47,9 @@ type Server struct {
 	mu    sync.Mutex
 	http  *http.Server
 	conns map[net.Conn]bool
-	gone  bool
-	execs int
+
+	gone  atomic.Bool
+	execs atomic.Int64
 }
 
 // New starts a server, which ends with the test.
@@ -141,18 +143,10 @@ func (s *Server) Cut() {
 }
 
 // Remove removes the pod for good.
-func (s *Server) Remove() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gone = true
-}
+func (s *Server) Remove() { s.gone.Store(true) }
 
 // Execs is how many commands have begun.
-func (s *Server) Execs() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.execs
-}
+func (s *Server) Execs() int { return int(s.execs.Load()) }
 
 func (s *Server) template(name string, end time.Time) *x509.Certificate {
 	return &x509.Certificate{
@@ -211,14 +205,11 @@ func Refuse(w http.ResponseWriter, code int, reason, message string) {
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	known := r.Header.Get("Authorization") == "Bearer "+Token || len(r.TLS.PeerCertificates) > 0
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	s.mu.Lock()
-	gone := s.gone
-	s.mu.Unlock()
 	switch {
 	case !known:
 		Refuse(w, http.StatusUnauthorized, "Unauthorized", "Unauthorized")
 	case s.Handle != nil && s.Handle(w, r):
-	case len(parts) == 7 && parts[6] == "exec" && (gone || parts[5] != "seer-one"):
+	case len(parts) == 7 && parts[6] == "exec" && (s.gone.Load() || parts[5] != "seer-one"):
 		Refuse(w, http.StatusNotFound, "NotFound", fmt.Sprintf("pods %q not found", parts[5]))
 	case len(parts) == 7 && parts[6] == "exec":
 		s.exec(w, r)

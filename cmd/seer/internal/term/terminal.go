@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/term"
@@ -25,12 +26,13 @@ import (
 type Terminal struct {
 	In, Out, Err *os.File
 
+	readerGone atomic.Bool // nobody reads stdout any more
+
 	mu         sync.Mutex
 	options    Options
 	colors     bool
 	ascii      bool     // the terminal says that it shows no other characters
 	live       *spinner // nil = plain lines
-	readerGone bool     // nobody reads stdout any more
 	writeError error    // why a result could not be written
 	lineOpen   bool     // a program has begun a line on the terminal
 
@@ -140,7 +142,7 @@ func (g *Stream) Write(p []byte) (int, error) {
 	}
 	n, err := g.to.Write(p)
 	if g.f == g.t.Out && errors.Is(err, syscall.EPIPE) {
-		g.t.readerGone = true
+		g.t.readerGone.Store(true)
 	}
 	if g.f == g.t.Out && !g.program && g.t.writeError == nil {
 		g.t.writeError = err
@@ -168,11 +170,7 @@ func (t *Terminal) endLine(f *os.File) {
 }
 
 // ReaderGone reports whether stdout is a pipe that nobody reads any more.
-func (t *Terminal) ReaderGone() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.readerGone
-}
+func (t *Terminal) ReaderGone() bool { return t.readerGone.Load() }
 
 // WriteError is why a result could not be written, if so. Texts of many lines do not look.
 func (t *Terminal) WriteError() error {
