@@ -17,7 +17,7 @@ import (
 // connect carries connections between the standard streams and the addresses of the job's
 // machine, and nothing else.
 func connect(ctx context.Context, dir string, stdin io.ReadCloser, stdout io.WriteCloser) error {
-	return pipe.Serve(ctx, stdio{stdin, stdout}, func(ctx context.Context, target string) (net.Conn, error) {
+	return pipe.Serve(ctx, pipe.Stdio(stdin, stdout), func(ctx context.Context, target string) (net.Conn, error) {
 		data, err := os.ReadFile(filepath.Join(dir, StateName))
 		if err != nil {
 			return nil, err
@@ -43,16 +43,4 @@ func targetOf(url string) string {
 		return "tcp:" + port
 	}
 	return url
-}
-
-type stdio struct {
-	io.ReadCloser
-	out io.WriteCloser
-}
-
-func (s stdio) Write(p []byte) (int, error) { return s.out.Write(p) }
-
-func (s stdio) Close() error {
-	_ = s.out.Close()
-	return s.ReadCloser.Close()
 }

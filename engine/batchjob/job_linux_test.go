@@ -158,18 +158,8 @@ func TestJobIsAskedToEnd(t *testing.T) {
 func through(t *testing.T, dir, target string) string {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "job", connectArg, dir)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	session, err := pipe.Begin(stdio{out, in})
+	in, out := testkit.StartPiped(t, cmd)
+	session, err := pipe.Begin(pipe.Stdio(out, in))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,16 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return s.URL
 }
 
+// counted serves the contents, and counts the requests.
+func counted(t *testing.T) (string, *atomic.Int64) {
+	t.Helper()
+	var requests atomic.Int64
+	return serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		good(w, r)
+	}), &requests
+}
+
 func good(w http.ResponseWriter, r *http.Request) {
 	data, ok := contents[strings.TrimPrefix(r.URL.Path, "/")]
 	if !ok {
@@ -119,11 +129,7 @@ func leftovers(t *testing.T, dir string) (out []string) {
 }
 
 func TestDownload(t *testing.T) {
-	var requests atomic.Int64
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		good(w, r)
-	})
+	base, requests := counted(t)
 	cache := t.TempDir()
 	var last, calls int64
 	m, err := fetch.Fetch(context.Background(), model(base), ref, fetch.Options{CacheDir: cache, Progress: func(p fetch.Progress) {
@@ -295,11 +301,7 @@ func TestCancel(t *testing.T) {
 
 // Several who want the same model download it once.
 func TestTogether(t *testing.T) {
-	var requests atomic.Int64
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		good(w, r)
-	})
+	base, requests := counted(t)
 	cache := t.TempDir()
 	var wg sync.WaitGroup
 	for range 4 {

@@ -2,7 +2,6 @@ package fetch_test
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,23 +9,9 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/fetch"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
-
-func namesIn(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			name, _ := filepath.Rel(dir, path)
-			names = append(names, name)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
 
 // Choices of files of one revision lie side by side, in the Hub's cache and in the engine's
 // own, although this fetcher does not heed patterns.
@@ -55,7 +40,7 @@ func TestParts(t *testing.T) {
 				{all, []string{"config.json", "empty", "model.safetensors", "sub/tokens.txt"}},
 				{other, []string{"config.json", "empty", "sub/tokens.txt"}},
 			} {
-				if got := namesIn(t, c.Dir); !slices.Equal(got, c.want) || len(c.Files) != len(c.want) {
+				if got := testkit.Files(t, c.Dir); !slices.Equal(got, c.want) || len(c.Files) != len(c.want) {
 					t.Errorf("%s has %v, not %v", c.Dir, got, c.want)
 				}
 			}

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // block keeps the files of the tests small.
@@ -212,24 +213,9 @@ func wantFiles(t *testing.T, dir string, files map[string][]byte) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(data), err)
 		}
 	}
-	for _, name := range names(t, dir) {
+	for _, name := range testkit.Files(t, dir) {
 		if _, ok := files[name]; !ok {
 			t.Errorf("%s is left", name)
 		}
 	}
-}
-
-func names(t *testing.T, dir string) (all []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			name, _ := filepath.Rel(dir, path)
-			all = append(all, name)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }

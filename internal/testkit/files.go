@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,6 +39,22 @@ func ReadFile(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// Files lists the files below a folder by their paths in it, sorted.
+func Files(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			name, _ := filepath.Rel(dir, path)
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // ShortDir makes a folder whose path is short enough for sockets, which t.TempDir's may not

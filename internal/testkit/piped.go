@@ -8,7 +8,7 @@ import (
 
 // StartPiped starts a command and returns the two ends that its caller has: of its input and of
 // its output. The caller waits for it.
-func StartPiped(t testing.TB, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
+func StartPiped(t testing.TB, cmd *exec.Cmd) (io.WriteCloser, io.ReadCloser) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -147,17 +147,7 @@ func TestStreamsAndEnvironment(t *testing.T) {
 func running(t *testing.T, script string) (cmd *exec.Cmd, out *bufio.Reader, pid int) {
 	t.Helper()
 	cmd = program("--forward", port(t)+"=/nowhere/s", "/bin/sh", "-c", script)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, stdout := testkit.StartPiped(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		_ = cmd.Process.Kill()
