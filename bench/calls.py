@@ -52,14 +52,7 @@ def measure(lab: Lab) -> List[Row]:
 
 
 def library(lab: Lab, isolation: str) -> Callable[[], str]:
-    """Serves the interface and imports what an agent would import."""
-    name, out = "tools_" + isolation, lab.folder("calls")
-    lab.up(isolation, isolation)
-    lab.run(lab.seer, "serve", isolation, str(HERE / "interface.py"), "--as", "library", "--name", name, "--out", str(out))
-    if str(out) not in sys.path:
-        sys.path.insert(0, str(out))
-    importlib.invalidate_caches()
-    echo = importlib.import_module(name).echo
+    echo = lab.library(isolation, "interface.py", "tools_" + isolation).echo
     return lambda: echo(TEXT)
 
 
@@ -100,7 +93,7 @@ def by_command(lab: Lab, url: str) -> List[Row]:
     client = str(HERE / "peers/original_client.py")
     found = rounds({
         "call": lambda: lab.run(lab.seer, "call", "bubblewrap", "tools_bubblewrap.echo", "text=" + TEXT),
-        "connection": lambda: lab.run(lab.seer, "call", "--connection", str(lab.folder("calls") / "tools_bubblewrap/connection.json"), "echo", "text=" + TEXT),
+        "connection": lambda: lab.run(lab.seer, "call", "--connection", str(lab.folder("libraries") / "tools_bubblewrap/connection.json"), "echo", "text=" + TEXT),
         "requests": lambda: lab.run(lab.python, client, url, TEXT, PYTHONPATH=lab.requests),
     }, 40, warm=3)
     peer = "`python3` that imports `requests` and makes the same call"

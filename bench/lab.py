@@ -1,5 +1,6 @@
 """The place of the measurements: folders, programs and processes that nothing else uses, and the end of them."""
 
+import importlib
 import json
 import os
 import shutil
@@ -120,6 +121,16 @@ class Lab:
 
     def up(self, name: str, experiment: str) -> None:
         self.run(self.seer, "up", "--yes", str(self.experiment(experiment)), "--name", name, "--quiet")
+
+    def library(self, isolation: str, interface: str, name: str) -> Any:
+        """Serves an interface in a new sandbox, and imports what an agent would import."""
+        out = self.folder("libraries")
+        self.up(isolation, isolation)
+        self.run(self.seer, "serve", isolation, str(HERE / interface), "--as", "library", "--name", name, "--out", str(out))
+        if str(out) not in sys.path:
+            sys.path.insert(0, str(out))
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
 
     def close(self) -> None:
         down = [self.seer, "down", "--all"]

@@ -29,7 +29,7 @@ def measure(lab: Lab) -> Tuple[List[Row], List[str]]:
     rows: List[Row] = []
     notes: List[str] = []
     for isolation in ("bubblewrap", "none"):
-        tools = library(lab, isolation)
+        tools = lab.library(isolation, "interface_values.py", "values_" + isolation)
         rows += one_call(lab, isolation, tools)
         if isolation == "bubblewrap":
             rows += arrays(lab, isolation, tools, notes)
@@ -37,16 +37,6 @@ def measure(lab: Lab) -> Tuple[List[Row], List[str]]:
             notes.append(waiting(lab, isolation))
         lab.run(lab.seer, "down", isolation)
     return rows, notes
-
-
-def library(lab: Lab, isolation: str) -> Any:
-    name, out = "values_" + isolation, lab.folder("values")
-    lab.up(isolation, isolation)
-    lab.run(lab.seer, "serve", isolation, str(HERE / "interface_values.py"), "--as", "library", "--name", name, "--out", str(out))
-    if str(out) not in sys.path:
-        sys.path.insert(0, str(out))
-    importlib.invalidate_caches()
-    return importlib.import_module(name)
 
 
 def one_call(lab: Lab, isolation: str, tools: Any) -> List[Row]:
@@ -159,7 +149,7 @@ def transfer(connection: socket.socket, data: memoryview, wanted: int) -> memory
 
 def many_clients(lab: Lab, isolation: str) -> List[Row]:
     count = 100
-    ours = load(lab, str(count), "seer", str(lab.folder("values")), "values_" + isolation, "echo")
+    ours = load(lab, str(count), "seer", str(lab.folder("libraries")), "values_" + isolation, "echo")
     theirs = load(lab, str(count), "http", str(server(lab, "fastapi_server")))
     found = rounds({"ours": ours, "theirs": theirs}, 10)
     peer = "FastAPI + uvicorn, `http.client`, kept"
@@ -184,7 +174,7 @@ def load(lab: Lab, *argv: str) -> Step:
 
 def waiting(lab: Lab, isolation: str) -> str:
     """Memory for each of 1,000 calls over HTTP that wait for their turn, each on a connection of its own."""
-    with open(str(lab.folder("values") / ("values_" + isolation) / "connection.json")) as f:
+    with open(str(lab.folder("libraries") / ("values_" + isolation) / "connection.json")) as f:
         place = json.load(f)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))

@@ -2,19 +2,9 @@
 # JavaScript. They download whole repositories; the bytes, the layout of the cache and the
 # errors have to be right, and no user's token may reach another host than the API.
 tools=$("$TOP/e2e/hub-clients/install.sh")
-home=$(eval echo "~$(id -un)") # for the caches of the Go tools
 
-(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/hub-clients)
-mkfifo stop
-"$E2E_WORK/fake" "$E2E_WORK/expected" <stop >env 2>log &
-hub=$!
-exec 9>stop # the fake ends with it
-trap 'cat env log' ERR
-until grep -q '^$' env; do
-  kill -0 "$hub" || { cat log; exit 1; }
-  sleep 0.05
-done
-set -a && . ./env && set +a
+. "$TOP/e2e/fakes/start.sh"
+start_fake hub-clients "$E2E_WORK/expected"
 export HF_HUB_DISABLE_PROGRESS_BARS=1
 
 "$tools/python/bin/python" -B "$TOP/e2e/hub-clients/client.py" expected cache-xet 9>&-
@@ -65,4 +55,4 @@ bytes >at
 HUB_JS=$tools node "$TOP/e2e/hub-clients/shared.mjs" cache-fresh expected/org--model 9>&-
 diff at <(bytes)
 exec 9>&-
-wait "$hub"
+wait "$fake"

@@ -20,18 +20,8 @@ fi
 mkdir repos
 (cd repos && "$python" "$TOP/e2e/hub-transformer/make.py" 2>make.log || { cat make.log; exit 1; })
 rm -f repos/make.log
-(cd "$TOP" && HOME=$(eval echo "~$(id -un)") go build -o "$E2E_WORK/fake" ./e2e/hub-transformer)
-mkfifo ask
-"$E2E_WORK/fake" repos <ask >answers 2>log &
-hub=$!
-exec 9>ask # the fake ends with it
-trap 'cat log' ERR
-until grep -q '^$' answers; do
-  kill -0 "$hub" || { cat log; exit 1; }
-  sleep 0.05
-done
-sed '/^$/q' answers >env
-set -a && . ./env && set +a
+. "$TOP/e2e/fakes/start.sh"
+start_fake hub-transformer repos
 export HF_TOKEN=hf_alice
 sent() { # how many bytes of files the Hub has sent
   local before
@@ -150,4 +140,4 @@ seer down open -q
 done
 seer down --all -q
 exec 9>&-
-wait "$hub"
+wait "$fake"

@@ -12,17 +12,8 @@ if [ ! -d "$tools" ]; then
   mv "$tools.part" "$tools"
 fi
 
-(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/modal-clients)
-mkfifo stop
-"$E2E_WORK/fake" "$E2E_WORK/cloud" <stop >env 2>log &
-cloud=$!
-exec 9>stop # the fake ends with it
-trap 'cat log' ERR
-until grep -q '^$' env; do
-  kill -0 "$cloud" || { cat log; exit 1; }
-  sleep 0.05
-done
-set -a && . ./env && set +a
+. "$TOP/e2e/fakes/start.sh"
+start_fake modal-clients "$E2E_WORK/cloud"
 
 PYTHONPATH=$TOP/e2e "$tools/python/bin/python" "$TOP/e2e/modal-clients/client.py"
 MODAL_JS=$tools node "$TOP/e2e/modal-clients/client.mjs"
@@ -31,4 +22,4 @@ if MODAL_TOKEN_SECRET=wrong "$tools/python/bin/python" -c 'import modal; modal.A
 fi
 grep -q AuthError refused
 exec 9>&-
-wait "$cloud"
+wait "$fake"

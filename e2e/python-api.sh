@@ -25,17 +25,8 @@ for name in ("org--gated-base", "datasets--org--words"):
     shutil.rmtree(hub / name)
 P
 rm -f hub/make.log
-(cd "$TOP" && HOME=$(eval echo "~$(id -un)") go build -o "$E2E_WORK/fake" ./e2e/hub-transformer)
-mkfifo ask
-"$E2E_WORK/fake" hub <ask >answers 2>log &
-exec 9>ask # the fake ends with it
-trap 'cat log' ERR
-until grep -q '^$' answers; do
-  kill -0 $! || { cat log; exit 1; }
-  sleep 0.05
-done
-sed '/^$/q' answers >env
-set -a && . ./env && set +a
+. "$TOP/e2e/fakes/start.sh"
+start_fake hub-transformer hub
 
 # Repositories of Git, in the place of GitHub's, of which one can be installed without an index;
 # and a wheel in the place of one of PyPI.

@@ -9,16 +9,8 @@ if [ ! -d "$tools" ]; then
   mv "$tools.part" "$tools"
 fi
 
-(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/runpod-client)
-mkfifo stop
-"$E2E_WORK/fake" "$E2E_WORK/cloud" <stop >env &
-cloud=$!
-exec 9>stop # the fake ends with it
-until grep -q '^$' env; do
-  kill -0 "$cloud" || exit 1
-  sleep 0.05
-done
-set -a && . ./env && set +a
+. "$TOP/e2e/fakes/start.sh"
+start_fake runpod-client "$E2E_WORK/cloud"
 # What is not of REST v2 must not be asked of the real one.
 export RUNPOD_PUBLIC_GRAPHQL_URL=$RUNPOD_API_BASE_URL/graphql RUNPOD_AUTHED_GRAPHQL_URL=$RUNPOD_API_BASE_URL/graphql
 export RUNPOD_SERVERLESS_API_URL=$RUNPOD_API_BASE_URL/serverless
@@ -30,4 +22,4 @@ if RUNPOD_API_KEY=wrong client 2>refused; then
 fi
 grep -q 401 refused
 exec 9>&-
-wait "$cloud"
+wait "$fake"

