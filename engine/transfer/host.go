@@ -26,13 +26,13 @@ type host struct {
 	clock    clock
 	answered atomic.Bool // with content
 
-	mu       sync.Mutex
-	limit    int // connections
-	running  int
-	waiting  []chan struct{} // first come, first served
-	until    time.Time       // no request before
-	failed   time.Time       // last counted failure
-	backoff  retry.Backoff
+	mu      sync.Mutex
+	limit   int // connections
+	running int
+	waiting []chan struct{} // first come, first served
+	until   time.Time       // no request before
+	failed  time.Time       // last counted failure
+	backoff retry.Backoff
 
 	begun time.Time // of the window
 	bytes int64     // in it
