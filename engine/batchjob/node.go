@@ -47,6 +47,9 @@ func openNode(ctx context.Context, getenv func(string) string) (*node, error) {
 		dir = prefix + "job" + getenv("SLURM_JOB_ID")
 		old, _ := filepath.Glob(prefix + "job*") // no pattern is bad but for a strange TMPDIR
 		for _, one := range old {
+			if one != dir && young(one) {
+				continue
+			}
 			if err := end(ctx, program, one); err != nil && one == dir {
 				return nil, err
 			}
@@ -74,6 +77,12 @@ func openNode(ctx context.Context, getenv func(string) string) (*node, error) {
 		}
 	}
 	return n, nil
+}
+
+// young reports that a folder was made just now: its job may be about to lock it.
+func young(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err != nil || time.Since(info.ModTime()) < 30*time.Second
 }
 
 func lockOf(dir string) string { return filepath.Join(dir, "lock") }

@@ -1,6 +1,7 @@
 package batchjob
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -44,5 +45,18 @@ func TestUntilLimit(t *testing.T) {
 		if got := untilLimit(end, now); got != want {
 			t.Errorf("%q: %s, not %s", end, got, want)
 		}
+	}
+}
+
+// TestYoung spares the folder of a job that is starting on the same node.
+func TestYoung(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if !young(dir) {
+		t.Error("a folder that was just made is not young")
+	}
+	old := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(dir, old, old); err != nil || young(dir) {
+		t.Errorf("a folder of a minute ago is young: %v", err)
 	}
 }
