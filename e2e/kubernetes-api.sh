@@ -1,4 +1,3 @@
-# Only by name: it builds the control plane of Kubernetes, which takes 13 CPU minutes once
 # Kubernetes, as docs/providers/kubernetes.md has it, up to the container: a real API server, etcd,
 # scheduler and controllers, with nodes that are objects alone. Rights, quotas, policies, queues,
 # offers, waiting, preemption, credentials, proxies, killed programs; at the end nothing is left.

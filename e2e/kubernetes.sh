@@ -125,7 +125,10 @@ slow_call $((cut + 5)) away
 test "$("$SEER" call lab tools.echo text=again)" = '"again"'
 test "$(PYTHONPATH=lib python3 -c 'import library; print(library.echo("on the same port"))')" = "on the same port"
 hold apiserver kube-apiserver
-"$SEER" ls --refresh | grep -q 'lab *unreachable'
+code=0
+"$SEER" ls --refresh >ls.txt 2>err.txt || code=$?
+test $code = 6
+grep -q 'lab *unreachable' ls.txt
 release apiserver
 await '"$SEER" ls --refresh | grep -q "lab *running"'
 
