@@ -1,6 +1,6 @@
-# Many jobs of one user at once (E2E_MANY, 50): all wait, while squeue is asked for them together and
+# Many jobs of one user at once (E2E_MANY, 16): all wait, while squeue is asked for them together and
 # at most every 30 seconds; all start, answer a call, and end; nothing is left.
-many=${E2E_MANY:-50}
+many=${E2E_MANY:-16}
 NODES=2 SLURM_CPUS=$(((many + 1) / 2))
 export SLURM_CPUS
 . "$TOP/e2e/slurm/lab.sh"

@@ -127,6 +127,10 @@ type Session struct {
 	// Its errors are those of Open. It is set before the session is used; nil = there is none.
 	Shortcut func(ctx context.Context, target string) (net.Conn, error)
 
+	// LastWords is what the program at the far end said before the session ended, or nothing. It
+	// follows the end. It is set before the session is used; nil = nobody heard anything.
+	LastWords func() string
+
 	mux *yamux.Session
 }
 
@@ -218,6 +222,17 @@ func (s *Session) ask(ctx context.Context, prefix, target string) (_ net.Conn, s
 	}
 	_ = stream.SetDeadline(time.Time{})
 	return Conn{stream, s.mux}, strings.TrimPrefix(said, " "), nil
+}
+
+// explain adds to the error of a session that has ended what the far end said.
+func (s *Session) explain(err error) error {
+	if s.LastWords == nil {
+		return err
+	}
+	if words := s.LastWords(); words != "" {
+		return fmt.Errorf("%s (%w)", words, err)
+	}
+	return err
 }
 
 // Done is closed when the session has ended.

@@ -49,7 +49,7 @@ func (p *Pool) Dial(ctx context.Context, key string, way Way, target string) (ne
 		}
 		session.lost(way)
 		if again {
-			return nil, &Cut{err}
+			return nil, &Cut{session.explain(err)}
 		}
 	}
 }

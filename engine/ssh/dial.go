@@ -109,9 +109,16 @@ func (c *Client) begin(ctx context.Context, route Route) (*pipe.Session, error) 
 		return nil, errorf(route.Host, Lost, "%v", err)
 	}
 	c.shorten(route.Host, s)
+	ended := make(chan struct{})
+	s.LastWords = func() string {
+		<-ended
+		lines := strings.Split(strings.TrimSpace(string(said.bytes())), "\n")
+		return lines[len(lines)-1]
+	}
 	go func() {
 		<-s.Done()
 		_ = stdio.Close()
+		close(ended)
 		if said.begun() && strings.Contains(string(said.bytes()), argv[0]) {
 			c.forgetProgram(route.Host) // it may be gone
 		}

@@ -190,6 +190,16 @@ Host gone
 	wantKind(t, err, ssh.NoSSH, "install OpenSSH")
 }
 
+// The program behind a route ends at once; the error has its reason.
+func TestRouteEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	l := sshtest.New(t)
+	l.Start("box", "", "")
+	route := ssh.Route{Host: "box", Command: []string{"sh", "-c", "echo step refused: no port is free >&2; exit 1"}}
+	_, err := client(t, l).Dial(t.Context(), route, "tcp:80")
+	wantKind(t, err, ssh.Lost, "no port is free")
+}
+
 // The connection is cut while a command runs; the next one makes another one.
 func TestServerDiesDuringCommand(t *testing.T) {
 	t.Parallel()
