@@ -14,9 +14,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -66,13 +68,21 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, dial Dialer) error {
 	for {
 		conn, err := session.AcceptStreamWithContext(ctx)
 		if err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, yamux.ErrSessionShutdown) {
+			if ended(err) {
 				return nil
 			}
 			return err
 		}
 		go serveOne(ctx, Conn{conn, session}, dial)
 	}
+}
+
+// ended reports whether the far end has ended a session. It may have gone while something was
+// written to it.
+func ended(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, yamux.ErrSessionShutdown, io.ErrClosedPipe, syscall.EPIPE}, func(target error) bool {
+		return errors.Is(err, target)
+	})
 }
 
 func serveOne(ctx context.Context, conn Conn, dial Dialer) {
