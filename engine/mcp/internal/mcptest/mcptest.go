@@ -17,7 +17,11 @@ type Client struct {
 	Version string // of the protocol; default the newest
 }
 
-// Connect serves a client of memory until the test ends.
+// listens is since which version of the protocol a client asks for notifications of changes.
+const listens = "2026-07-28"
+
+// Connect serves a client of memory until the test ends. If the client wants to know of changes of
+// tools, Connect waits until the server has acknowledged that, as the client itself does not.
 func (c Client) Connect(t testing.TB, serve func(context.Context, mcp.Transport) error) *mcp.ClientSession {
 	t.Helper()
 	if c.Name == "" {
@@ -27,7 +31,19 @@ func (c Client) Connect(t testing.TB, serve func(context.Context, mcp.Transport)
 	here, there := mcp.NewInMemoryTransports()
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, there) }()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: c.Name, Version: "0"}, c.Options).Connect(ctx, here, &mcp.ClientSessionOptions{ProtocolVersion: c.Version})
+	client, acknowledged := mcp.NewClient(&mcp.Implementation{Name: c.Name, Version: "0"}, c.Options), make(chan struct{}, 1)
+	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "notifications/subscriptions/acknowledged" {
+				select {
+				case acknowledged <- struct{}{}:
+				default:
+				}
+			}
+			return next(ctx, method, req)
+		}
+	})
+	session, err := client.Connect(ctx, here, &mcp.ClientSessionOptions{ProtocolVersion: c.Version})
 	if err != nil {
 		cancel()
 		t.Fatalf("%v; %v", err, <-served)
@@ -37,6 +53,14 @@ func (c Client) Connect(t testing.TB, serve func(context.Context, mcp.Transport)
 		cancel()
 		<-served
 	})
+	if c.Options != nil && c.Options.ToolListChangedHandler != nil && session.InitializeResult().ProtocolVersion >= listens {
+		select {
+		case <-acknowledged:
+		case err := <-served:
+			served <- err
+			t.Fatalf("the server has ended: %v", err)
+		}
+	}
 	return session
 }
 
