@@ -12,7 +12,7 @@ import (
 )
 
 // Claim is a sandbox's hold on a GPU or on a part of it. It ends when it is released, or when
-// every process that holds it has ended.
+// every process that holds it has ended. A process holds it while it refers to it.
 type Claim struct {
 	Kept
 	*held
