@@ -43,7 +43,7 @@ took "$many sandboxes started"
 
 echo "== all answer"
 began=$SECONDS
-seq "$many" | xargs -P 8 -I{} "$SEER" call many-{} tools.echo text={} >answers.txt
+seq "$many" | xargs -P 8 -I{} "$SEER" call many-{} tools.echo text=job-{} >answers.txt
 [ "$(sort -u answers.txt | wc -l)" = "$many" ]
 took "$many calls"
 
