@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"cmp"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/agent"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestProblems: Resolve finds all problems before Seer rents a machine.
@@ -17,9 +17,7 @@ func TestProblems(t *testing.T) {
 	dir := t.TempDir()
 	prices := filepath.Join(dir, "prices.yaml")
 	write := func(path, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, path, text)
 	}
 	profile := filepath.Join(dir, "mine.yaml")
 	write(profile, "args: -x\n"+strings.Repeat("#\n", 9)+"driver: clade\nprogram: ./a\nenv: {A B: x}\ntitel: Mine\n")

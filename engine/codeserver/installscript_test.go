@@ -77,12 +77,10 @@ func image(t *testing.T, more ...string) string {
 			itself, err = exec.Command(found, "-c", "import sys; print(sys.executable, end='')").Output()
 			found = string(itself)
 		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\nexec '"+found+"' \"$@\"\n"), 0o755)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		testkit.WriteProgram(t, filepath.Join(dir, tool), "#!/bin/sh\nexec '"+found+"' \"$@\"\n")
 	}
 	return dir
 }

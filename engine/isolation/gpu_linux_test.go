@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -203,9 +204,7 @@ func TestUseOfGPUs(t *testing.T) {
 		"fails":     {`echo lost the GPU >&2; exit 15`, "exit status 15: lost the GPU"},
 		"nonsense":  {`echo hello`, `nvidia-smi has answered "hello\n"`},
 	} {
-		if err := os.WriteFile(tool, []byte("#!/bin/sh\n"+tc.script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, tool, "#!/bin/sh\n"+tc.script+"\n")
 		uses, err := GPUSet{Tool: tool}.Use(t.Context())
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)

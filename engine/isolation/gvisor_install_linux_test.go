@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -15,9 +16,7 @@ import (
 func TestInstall(t *testing.T) {
 	bin, dir := t.TempDir(), filepath.Join(t.TempDir(), "data é")
 	goTool := func(script string) {
-		if err := os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, filepath.Join(bin, "go"), "#!/bin/sh\n"+script)
 	}
 	t.Setenv("PATH", bin)
 	var log bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -130,9 +131,7 @@ func TestPythonThatCannotBeUsed(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, path, "#!/bin/sh\n"+text+"\n")
 		return path
 	}
 	answer := func(version, prefix string) string {

@@ -119,9 +119,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("who listened at the port was asked %d times", n)
 	}
 	bare := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(bare, []byte("#!/bin/sh\nexec python3 -I -S \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, bare, "#!/bin/sh\nexec python3 -I -S \"$@\"\n")
 	if _, err := notebook.Start(ctx, rt, notebook.Spec{Python: bare}, nil); err == nil || !strings.Contains(err.Error(), "No module named") {
 		t.Errorf("without the packages: %v", err)
 	}

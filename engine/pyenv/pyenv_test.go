@@ -9,6 +9,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestInterpreterIsRemembered(t *testing.T) {
@@ -47,9 +48,7 @@ func TestInterpreterIsRemembered(t *testing.T) {
 	}
 	// A launcher decides anew each time.
 	script := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+python+" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, script, "#!/bin/sh\nexec "+python+" \"$@\"\n")
 	if _, err := ask(script); err != nil {
 		t.Fatal(err)
 	}

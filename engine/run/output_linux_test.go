@@ -22,9 +22,7 @@ func printing(t *testing.T, script string) (*engine.Engine, run.AgentOptions, *s
 	e, o := profiled(t, "claude")
 	program := filepath.Join(t.TempDir(), "program")
 	text := "#!/usr/bin/env python3\nimport os, sys\nif '--version' in sys.argv: sys.exit(print('99.0.0'))\n" + script
-	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, program, text)
 	o.Agent.Model, o.Agent.BaseURL, o.Agent.Command = "m", "http://127.0.0.1:9", []string{program}
 	s := &seen{}
 	o.Progress = s.take

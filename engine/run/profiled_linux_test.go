@@ -31,9 +31,7 @@ func profiled(t *testing.T, provider string) (*engine.Engine, run.AgentOptions) 
 	}
 	bin := t.TempDir()
 	program := filepath.Join(bin, provider)
-	if err := os.WriteFile(program, script, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, program, string(script))
 	o := alone(t, "")
 	if o.Seer, err = os.Executable(); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // On a network file system neither sockets nor locks work; machines are kept elsewhere.
@@ -60,9 +62,7 @@ func TestPythons(t *testing.T) {
 	bin := t.TempDir()
 	fake := func(name, version string) {
 		script := fmt.Sprintf("#!/bin/sh\necho '{\"executable\":\"%s/%s\",\"version\":\"%s\",\"paths\":[]}'\n", bin, name, version)
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, filepath.Join(bin, name), script)
 	}
 	fake("old", "3.6.8")
 	fake("usual", "3.11.2")

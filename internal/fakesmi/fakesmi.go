@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 //go:embed nvidia-smi
@@ -47,13 +49,13 @@ type SMI struct {
 func New(t testing.TB, gpus ...GPU) *SMI {
 	t.Helper()
 	s := &SMI{Dir: t.TempDir(), t: t}
-	s.write("nvidia-smi", string(script), 0o755)
+	testkit.WriteProgram(t, s.Path(), string(script))
 	if err := os.Chmod(s.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s.GPUs(gpus...)
 	s.Apps()
-	s.write("list", "", 0o644)
+	s.write("list", "")
 	return s
 }
 
@@ -68,7 +70,7 @@ func (s *SMI) GPUs(gpus ...GPU) {
 		lines = append(lines, fmt.Sprintf("%d, %s, %s, %d, %d, %s, %s, 580.159.04, 00000000:%02X:00.0, %s",
 			g.Index, g.Name, g.UUID, g.Total, g.Used, cmp.Or(g.Utilization, "0"), cmp.Or(g.Temperature, "40"), g.Index+1, cmp.Or(g.MIG, "Disabled")))
 	}
-	s.write("gpus", strings.Join(lines, "\n")+"\n", 0o644)
+	s.write("gpus", strings.Join(lines, "\n")+"\n")
 }
 
 // Apps replaces the processes.
@@ -82,26 +84,26 @@ func (s *SMI) Apps(apps ...App) {
 		}
 		lines = append(lines, fmt.Sprintf("%s, %d, %s, %s", a.GPU, a.PID, used, a.Name))
 	}
-	s.write("apps", strings.Join(lines, "\n")+"\n", 0o644)
+	s.write("apps", strings.Join(lines, "\n")+"\n")
 }
 
 // List replaces what -L says.
-func (s *SMI) List(text string) { s.write("list", text, 0o644) }
+func (s *SMI) List(text string) { s.write("list", text) }
 
 // Hang has the program never answer; Fail has it fail with a text.
-func (s *SMI) Hang() { s.write("hang", "", 0o644) }
+func (s *SMI) Hang() { s.write("hang", "") }
 
 // Fail has the program say a text and fail.
-func (s *SMI) Fail(text string) { s.write("fail", text, 0o644) }
+func (s *SMI) Fail(text string) { s.write("fail", text) }
 
 // Command runs the program.
 func (s *SMI) Command(args ...string) *exec.Cmd { return exec.Command(s.Path(), args...) }
 
 // write replaces a file at once: the program may be reading it.
-func (s *SMI) write(name, content string, mode os.FileMode) {
+func (s *SMI) write(name, content string) {
 	s.t.Helper()
 	path := filepath.Join(s.Dir, name)
-	if err := os.WriteFile(path+".new", []byte(content), mode); err != nil {
+	if err := os.WriteFile(path+".new", []byte(content), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {

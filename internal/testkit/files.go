@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -17,6 +18,20 @@ func WriteFile(t testing.TB, path, text string) string {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// WriteProgram writes a file that the test can execute, with its folders, and returns its path. No
+// process starts meanwhile: it would inherit the open file, and the kernel executes no file that
+// is open for writing (ETXTBSY).
+func WriteProgram(t testing.TB, path, text string) string {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	WriteFile(t, path, text)
+	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -286,9 +287,7 @@ func TestFindProgram(t *testing.T) {
 	}
 	for version, code := range map[string]sdk.Code{"1.9.9": sdk.Unsupported, "1.10.0": "", "2.0": "", "2026.01.05.7": "", "1.10.0-beta": sdk.Unsupported, "none": sdk.Invalid} {
 		program := filepath.Join(bin, p.Program)
-		if err := os.WriteFile(program, []byte("#!/bin/sh\necho agent "+version+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, program, "#!/bin/sh\necho agent "+version+"\n")
 		if _, err := p.Find(t.Context(), env); sdk.CodeOf(err) != code && !(code == "" && err == nil) {
 			t.Errorf("%s: %v", version, err)
 		}

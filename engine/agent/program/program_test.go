@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -31,13 +32,7 @@ func newComputer(t *testing.T) *computer {
 func (c *computer) file(path, text string) string {
 	c.t.Helper()
 	full := filepath.Join(c.home, path)
-	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.WriteFile(full, []byte(text), 0o700); err != nil {
-		c.t.Fatal(err)
-	}
-	return full
+	return testkit.WriteProgram(c.t, full, text)
 }
 
 func (c *computer) link(path, target string) string {

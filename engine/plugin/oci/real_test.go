@@ -16,6 +16,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/oci"
 	"github.com/seer-engine/seer/engine/remedy"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -219,9 +220,7 @@ func TestRegistryLogin(t *testing.T) {
 	// A helper keeps the login elsewhere.
 	helper := "#!/bin/sh\nread host\nprintf '{\"ServerURL\":\"%s\",\"Username\":\"ann\",\"Secret\":\"s3cret\"}' \"$host\"\n"
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "docker-credential-test"), []byte(helper), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, filepath.Join(bin, "docker-credential-test"), helper)
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	if err := push(t, fmt.Sprintf(`{"credHelpers":{%q:"test"}}`, host), trusting); err != nil {
 		t.Error(err)

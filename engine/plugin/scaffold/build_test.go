@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
@@ -159,9 +160,7 @@ func tools(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, filepath.Join(dir, name), "#!/bin/sh\n"+text)
 	}
 	t.Setenv("PATH", dir)
 }

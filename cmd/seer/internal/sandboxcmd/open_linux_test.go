@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestAttacksOnOtherUsers reads what every user of the computer can read of processes.
@@ -24,9 +25,7 @@ func tokenOfPage(t *testing.T, defended bool) error {
 	const page = "http://127.0.0.1:8888/base/?token=of-the-user&x=<"
 	bin, sockets := t.TempDir(), t.TempDir()
 	for _, name := range []string{"xdg-open", "open"} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\ntr '\\0' ' ' </proc/$$/cmdline >\"${0%/*}/seen\"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, filepath.Join(bin, name), "#!/bin/sh\ntr '\\0' ' ' </proc/$$/cmdline >\"${0%/*}/seen\"\n")
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("XDG_RUNTIME_DIR", sockets)
