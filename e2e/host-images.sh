@@ -79,7 +79,7 @@ inside sif
 "$SEER" down --all -q
 "$SEER" gc --provider ssh >gc.txt
 grep -q "image $images/lab.sif" gc.txt
-test ! -e "$LAB/home/.cache/seer/images"
+test -z "$(find "$LAB/home/.cache/seer/images" -type f)"
 stop_sshd box
 
 echo "== a cluster"

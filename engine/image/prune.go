@@ -2,6 +2,7 @@ package image
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,7 +102,9 @@ func (s store) discard(st Stored) (int64, error) {
 	if err := removeTree(gone); err != nil {
 		return 0, err
 	}
-	if err := os.Rename(at, gone); err != nil {
+	if err := os.Rename(at, gone); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // another program was faster
+	} else if err != nil {
 		return 0, err
 	}
 	return st.Bytes, removeTree(gone)
@@ -119,7 +122,7 @@ func (s store) sweepBlobs() error {
 	entries, err := os.ReadDir(filepath.Join(s.dir, "blobs"))
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".part")
-		err = errors.Join(err, s.unlessHeld("blob-"+name, func() error { return os.Remove(filepath.Join(s.dir, "blobs", e.Name())) }))
+		err = errors.Join(err, s.unlessHeld("blob-"+name, func() error { return remove(filepath.Join(s.dir, "blobs", e.Name())) }))
 	}
 	return err
 }
@@ -137,10 +140,18 @@ func (s store) sweepRefs() error {
 			}
 		}
 		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".json") {
-			err = errors.Join(err, os.Remove(at))
+			err = errors.Join(err, remove(at))
 		}
 	}
 	return errors.Join(err, state.Sweep(filepath.Join(s.dir, "refs")))
+}
+
+// remove removes a file. Another program that prunes may be faster.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func (s store) unlessHeld(name string, do func() error) error {

@@ -52,11 +52,7 @@ func (c *cleaner) images(dir, machines string) error {
 		return nil //nolint:nilerr // there are no images
 	}
 	_, err = image.Prune(dir, keep)
-	err = errors.Join(err, sweepWork(filepath.Join(dir, workName)))
-	for _, empty := range []string{"roots", "blobs", "refs", "locks", workName, "."} {
-		_ = os.Remove(filepath.Join(dir, empty)) // one that is not empty stays
-	}
-	return err
+	return errors.Join(err, sweepWork(filepath.Join(dir, workName))) // folders stay, for a pull may be about to use them
 }
 
 // sweepWork removes the files of programs that have ended and whose callers do not come back.
