@@ -5,6 +5,7 @@ mkdir -m 700 "$LAB" "$LAB/home" "$LAB/run"
 me=$(id -un)
 export XDG_RUNTIME_DIR=$LAB/own # the connections of ssh are this test's
 mkdir -m 700 "$XDG_RUNTIME_DIR"
+[ "$(id -u)" != 0 ] || mkdir -p /run/sshd # where sshd of root keeps nothing
 for key in user box bastion; do ssh-keygen -q -t ed25519 -N '' -f "$LAB/$key"; done
 cp "$LAB/user.pub" "$LAB/authorized_keys"
 BOX_PORT=$(python3 "$TOP/e2e/freeport.py") BASTION_PORT=$(python3 "$TOP/e2e/freeport.py")
