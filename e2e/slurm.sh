@@ -1,9 +1,10 @@
-# Machines as jobs of a Slurm cluster, as docs/providers/slurm.md has it, with real daemons: calls and
-# GPUs; a queue; a job that is cancelled, preempted or reaches its time limit, and a node that is
-# lost; programs that are killed at each side and at each step; at the end nothing is left.
+# Machines as jobs of a Slurm cluster, as docs/providers/slurm.md has it, with real daemons: the
+# example has the results of a local run; calls and GPUs; a terminal, a notebook, a snapshot; a queue;
+# a job that is cancelled, preempted or reaches its time limit, and a node that is lost; programs that
+# are killed at each side and at each step; at the end nothing is left.
 # E2E_CUT is how many seconds the login node is away (2).
-# SLURM_TRACK=cgroup has Slurm follow processes by control groups; SLURM_DBD=1 has it keep accounts,
-# so that only sacct knows jobs which have ended (packages slurmdbd and mariadb-server).
+# SLURM_TRACK=cgroup has Slurm follow processes by control groups; SLURM_DBD=1 has it keep accounts
+# with limits, so that only sacct knows jobs which have ended: slurm-accounts.sh is this one with both.
 . "$TOP/e2e/slurm/lab.sh"
 
 pause=${E2E_CUT:-2}
@@ -51,12 +52,34 @@ experiment() { # NAME, keys of sandbox
   printf 'name: %s\nsandbox: {provider: slurm, timeout: %s}\nserve: [{file: interface.py, expose_as: library, name: tools}]\n' "$1" "$2" >"$1.yaml"
 }
 
+# A notebook, whose packages are installed meanwhile.
+printf 'name: notebook\nsandbox: {provider: slurm, timeout: 20m, cpu: 1, memory: 1, execution_mode: notebook}\n' >notebook.yaml
+"$SEER" up notebook.yaml --name notebook --yes -q >notebook.log 2>&1 &
+notebook=$!
+
+# The example: byte for byte what a local run gives.
+cp -r "$TOP/examples/induction-heads" demo
+"$SEER" run --yes demo/seer.yaml -q >local.txt
+cp demo/runs/latest/outputs/report.md local.md
+"$SEER" run --yes demo/seer.yaml -q --set sandbox.provider=slurm >slurm.txt
+cmp demo/runs/latest/outputs/report.md local.md
+cmp slurm.txt local.txt
+
 # A machine with two GPUs, which are those of the job and no others.
 experiment two "20m, gpu: A100, gpu_count: 2, cpu: 1, memory: 1"
 "$SEER" up two.yaml --name two --yes -q >/dev/null
 test "$("$SEER" call two tools.echo text=hi)" = '"hi"'
 "$SEER" call two tools.gpus | tee gpus.txt | grep -q 'GPU-0000000[01]-.*,GPU-0000000[01]-.* nvidia0 nvidia1'
 "$SEER" exec two -- sh -c 'head -c 3000000 /dev/zero' | wc -c | grep -q 3000000
+python3 "$TOP/e2e/ssh/session.py" shell two
+
+# A snapshot of its files, from which another one starts.
+"$SEER" exec two -- sh -c 'echo kept >note'
+"$SEER" snapshot two saved >/dev/null
+experiment again "20m, cpu: 1, memory: 1"
+"$SEER" up again.yaml --name again --snapshot saved --yes -q >/dev/null
+"$SEER" exec again -- cat note | grep -qx kept
+"$SEER" down again -q
 
 # Modules and lines of set-up, of which the job's log has what they say; a module that there is not.
 experiment modules "20m, provider_options: {slurm: {modules: [tools/1.0], setup: [\"echo set-up: \$(lab-tool)\"]}}"
@@ -97,6 +120,10 @@ await '"$SEER" gc >gc.txt 2>&1; [ "$(login "squeue -h -t PENDING -o %i")" = "" ]
 "$SEER" down two -q
 "$SEER" ls | grep -q four
 
+wait $notebook || { cat notebook.log; false; }
+python3 "$TOP/e2e/ssh/session.py" notebook notebook
+"$SEER" down notebook -q
+
 # The time limit, a cancelled job, a killed program on the node, a preempted job, a lost node.
 ended() { # NAME, what the state is to say
   await '[[ "$(state '"$1"')" =~ '"$2"' ]]'
@@ -106,6 +133,20 @@ experiment short "1m, provider_options: {slurm: {partition: brief}}"
 experiment own 45s
 "$SEER" up own.yaml --name own --yes -q >/dev/null
 experiment plain 20m
+# Limits of an account: of the jobs that are submitted, and of those that run.
+if [ -n "${SLURM_DBD:-}" ]; then
+  limit() { inside sacctmgr -i modify user alice set "$@" >/dev/null; }
+  limit MaxSubmitJobs="$(login 'squeue -h' | wc -l)"
+  if "$SEER" up plain.yaml --name above --yes -q >out.txt 2>err.txt; then cat out.txt; false; fi
+  grep -q 'accounting/QOS policy.*end other jobs of yours' err.txt || { cat err.txt; false; }
+  limit MaxSubmitJobs=-1 MaxJobs=1
+  "$SEER" up plain.yaml --name above --yes >above.txt 2>&1 &
+  above=$!
+  await 'grep -q "its account or QOS is at a limit (AssocMaxJobsLimit)" above.txt'
+  limit MaxJobs=-1
+  wait $above
+  "$SEER" down above -q
+fi
 # Nobody looks at a job before the controller has forgotten it: sacct tells how it ended.
 if [ -n "${SLURM_DBD:-}" ]; then
   "$SEER" up plain.yaml --name past --yes -q >/dev/null

@@ -174,6 +174,12 @@ python3 "$TOP/e2e/ssh/kills.py" dies.yaml ssh dies true
 "$SEER" ls >ls.txt
 [ "$(grep -Ec '(lab|notebook) *running' ls.txt)" = 2 ] && [ "$(wc -l <ls.txt)" = 3 ] || { cat ls.txt notebook.log; "$SEER" ls --all --json; exit 1; }
 
+echo "== a snapshot of files, from which another one starts"
+"$SEER" snapshot lab saved >/dev/null
+"$SEER" up dies.yaml --name again --snapshot saved --yes -q >/dev/null
+"$SEER" exec again -- cat note | grep -qx kept
+"$SEER" down again -q >/dev/null
+
 echo "== the author of the plugin tries it on the host"
 mkdir kit
 cp "$TOP/bin/plugins/provider-ssh.wasm" kit

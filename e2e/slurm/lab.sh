@@ -6,6 +6,7 @@ for program in slurmctld slurmd munged sshd; do
   PATH=$PATH:/usr/sbin command -v $program >/dev/null || lacks="$program (packages slurmctld slurmd slurm-client munge openssh-server: scripts/setup e2e)"
 done
 [ -r /etc/profile.d/modules.sh ] || lacks="modules (package environment-modules: scripts/setup e2e)"
+[ "${SLURM_TRACK:-}" != cgroup ] || [ -d /sys/fs/cgroup/freezer ] || lacks="control groups of version 1, for SLURM_TRACK=cgroup"
 [ -z "$lacks" ] || { echo "e2e lacks $lacks" >&2; exit 1; }
 export PATH=$PATH:/usr/sbin
 
@@ -21,7 +22,7 @@ export SSH_PORT SLURM_PORT SLURMD_TIMEOUT=10
 if [ -n "${SLURM_DBD:-}" ]; then
   export SLURM_AGE=2 # the controller soon forgets jobs, which only accounting knows then
   for program in slurmdbd mariadbd; do
-    command -v $program >/dev/null || { echo "e2e with SLURM_DBD lacks $program (packages slurmdbd mariadb-server)" >&2; exit 1; }
+    command -v $program >/dev/null || { echo "e2e with SLURM_DBD lacks $program (packages slurmdbd mariadb-server-core mariadb-client-core: scripts/setup e2e)" >&2; exit 1; }
   done
 fi
 "$TOP/e2e/slurm/cluster" "$LAB" "${NODES:-2}" >"$LAB/log" 2>&1 &

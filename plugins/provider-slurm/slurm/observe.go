@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -160,6 +161,13 @@ var reasons = map[string]string{
 	"BeginTime": "it may not begin yet",
 }
 
+// limited are reasons with which a job waits for a limit of its account or QOS. What exceeds a limit
+// for each job by itself never starts.
+var (
+	limited = regexp.MustCompile(`^(Assoc|QOS|Max)`)
+	tooMuch = regexp.MustCompile(`PerJob|^QOSMin`)
+)
+
 // layout is how Slurm writes times.
 const layout = "2006-01-02T15:04:05"
 
@@ -169,7 +177,14 @@ func (j *job) pending() sdk.Observation {
 	}
 	reason, _, _ := strings.Cut(j.reason, ",") // a list of nodes may follow
 	why, ok := reasons[reason]
-	if !ok {
+	switch {
+	case ok:
+	case limited.MatchString(reason) && tooMuch.MatchString(reason):
+		return sdk.Observation{State: sdk.Failed, Code: sdk.Invalid, Message: fmt.Sprintf(
+			"job %s can never start: its account or QOS does not allow such jobs (%s); change what it asks for, or see provider_options.slurm.account and qos", j.id, reason)}
+	case limited.MatchString(reason):
+		why = fmt.Sprintf("waits, as its account or QOS is at a limit (%s)", reason)
+	default:
 		why = "waits: " + j.reason
 	}
 	text := fmt.Sprintf("job %s %s", j.id, why)

@@ -98,6 +98,8 @@ func refusal(host, text string) error {
 		code = sdk.Unavailable
 	case strings.Contains(lower, "invalid account"):
 		advice = "; set provider_options.slurm.account and partition to a pair that you may use"
+	case strings.Contains(lower, "accounting/qos policy"):
+		code, advice = sdk.NoCapacity, "; end other jobs of yours, ask for less, or see provider_options.slurm.account and qos"
 	case strings.Contains(lower, "qos"):
 		advice = "; see provider_options.slurm.qos"
 	case strings.Contains(lower, "invalid feature"):

@@ -120,11 +120,12 @@ func TestCreateRefuses(t *testing.T) {
 func TestSbatchRefuses(t *testing.T) {
 	t.Parallel()
 	for stderr, want := range map[string]sdk.Code{
-		"sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: Invalid partition name specified\n": sdk.Invalid,
-		"sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n":                      sdk.Invalid,
-		"sbatch: error: Batch job submission failed: Requested node configuration is not available\n":                                   sdk.Unsupported,
-		"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n":                            sdk.Unavailable,
-		"sbatch: error: Batch job submission failed: Invalid feature specification\n":                                                   sdk.Invalid,
+		"sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: Invalid partition name specified\n":                                              sdk.Invalid,
+		"sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n":                                                                   sdk.Invalid,
+		"sbatch: error: Batch job submission failed: Requested node configuration is not available\n":                                                                                sdk.Unsupported,
+		"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n":                                                                         sdk.Unavailable,
+		"sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n": sdk.NoCapacity,
+		"sbatch: error: Batch job submission failed: Invalid feature specification\n":                                                                                                sdk.Invalid,
 	} {
 		c := &cluster{usual: "login", answers: map[string]string{offersScript: offered}, code: codeRefused, stderr: stderr}
 		_, err := c.provider().Create(t.Context(), spec(nil), nil)
@@ -154,7 +155,9 @@ func TestObserve(t *testing.T) {
 	}{
 		"waits": {head + "PENDING|Priority|2026-11-28T18:09:54|2026-11-28T17:59:50||seer-k1\nnow|2026-11-28T18:00:00\nplace|17|4|gpu\n", sdk.Pending, "",
 			"job 17 waits for jobs of higher priority (place 4 in the partition gpu); Slurm expects it to start at 2026-11-28 18:09 UTC"},
-		"waits, unknown why": {head + "PENDING|QOSMaxGRESPerUser|N/A|2026-11-28T17:59:50||seer-k1\nnow|x\n", sdk.Pending, "", "job 17 waits: QOSMaxGRESPerUser"},
+		"waits, unknown why": {head + "PENDING|FrontEndDown|N/A|2026-11-28T17:59:50||seer-k1\nnow|x\n", sdk.Pending, "", "job 17 waits: FrontEndDown"},
+		"waits for a limit":  {head + "PENDING|QOSMaxGRESPerUser|N/A|2026-11-28T17:59:50||seer-k1\nnow|x\n", sdk.Pending, "", "job 17 waits, as its account or QOS is at a limit (QOSMaxGRESPerUser)"},
+		"above a limit":      {head + "PENDING|AssocMaxWallDurationPerJobLimit|N/A|x||seer-k1\n", sdk.Failed, sdk.Invalid, "can never start: its account or QOS does not allow such jobs (AssocMaxWall"},
 		"cannot start":       {head + "PENDING|PartitionTimeLimit|N/A|2026-11-28T17:59:50||seer-k1\n", sdk.Failed, sdk.Invalid, "can never start: its time is above the limit"},
 		"begins":             {running, sdk.Starting, "", "job 17 runs on gpu1"},
 		"runs":               {running + isThere, sdk.Running, "", "job 17 runs on gpu1"},
