@@ -20,7 +20,7 @@ done
 if [ -n "${SLURM_DBD:-}" ]; then
   printf 'name: wrong\nsandbox: {provider: slurm, provider_options: {slurm: {account: nobody}}}\n' >wrong.yaml
   if "$SEER" up wrong.yaml --yes -q >out.txt 2>err.txt; then cat out.txt; false; fi
-  grep -q 'Invalid account.*set provider_options.slurm.account' err.txt || { cat err.txt; false; }
+  grep -q 'you may not use the account nobody.*set provider_options.slurm.account to one of gpulab' err.txt || { cat err.txt; false; }
 fi
 # The cluster looks at itself, on a compute node only when asked to.
 "$SEER" doctor --provider slurm --set sandbox.network=none --set sandbox.gpu=a100 >checks.txt

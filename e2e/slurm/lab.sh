@@ -30,7 +30,11 @@ cluster=$!
 trap '"$SEER" down --all -q >/dev/null 2>&1 || true; kill -9 $cluster; wait $cluster 2>/dev/null || true' EXIT
 await() { # what is to become true, within two minutes
   local n
-  for n in $(seq 480); do ! eval "$1" || return 0; sleep 0.25; done
+  for n in $(seq 480); do
+    ! eval "$1" || return 0
+    kill -0 $cluster || break
+    sleep 0.25
+  done
   echo "waited in vain: $1" >&2
   cat "$LAB/log" >&2
   login 'squeue -t all; tail -n 3 ~/.local/state/seer-slurm/*/log ~/.local/state/seer-slurm/*/state.json' >&2 || true

@@ -198,7 +198,7 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	if err != nil {
 		return nil, err
 	}
-	some := choices(nodes, wishOf(q.GPU, q.GPUCount, q.CPU, q.MemoryGB), o.Partition)
+	some := longEnough(choices(nodes, wishOf(q.GPU, q.GPUCount, q.CPU, q.MemoryGB), o.Partition), time.Duration(q.TimeoutSeconds)*time.Second)
 	waits := p.waits(ctx, o, q, some, pending)
 	var all []sdk.Offer
 	for i, c := range some {
@@ -212,6 +212,16 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 		all = append(all, offer)
 	}
 	return all, nil
+}
+
+// longEnough leaves out partitions that allow no job of this time. If that leaves none, it keeps all,
+// for the start to say so.
+func longEnough(all []choice, timeout time.Duration) []choice {
+	fits := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return c.limit > 0 && timeout > c.limit })
+	if len(fits) == 0 {
+		return all
+	}
+	return fits
 }
 
 // stock is never none: a job waits for what is not free.

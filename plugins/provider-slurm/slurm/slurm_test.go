@@ -24,7 +24,9 @@ func TestOffers(t *testing.T) {
 		{CPU: 9}:                              "login/cpu/=",
 		{MemoryGB: 100}:                       "login/cpu/=",
 		{Options: raw(`{"partition":"cpu"}`)}: "login/cpu/=",
-		{Regions: []string{"elsewhere"}}:      "",
+		{TimeoutSeconds: 3600}:                "login/gpu/=medium login/cpu/=",
+		{TimeoutSeconds: 3600, Options: raw(`{"partition":"debug"}`)}: "login/debug/=medium", // the start says why not
+		{Regions: []string{"elsewhere"}}:                              "",
 	} {
 		offers, err := c.provider().Offers(t.Context(), *query)
 		var got []string
