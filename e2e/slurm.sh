@@ -179,6 +179,8 @@ await '[ "$(login "sinfo -h -p gpu -t idle -o %D")" = 2 ]'
 
 "$SEER" up plain.yaml --name lost --yes -q >/dev/null
 node=$(login "squeue -h -o %N")
+inside scontrol update nodename="$node" state=drain reason=test # what runs there goes on
+test "$("$SEER" call lost tools.echo text=drained)" = '"drained"'
 inside scontrol update nodename="$node" state=down reason=test
 ended lost 'failed.*lost'
 inside scontrol update nodename="$node" state=resume 2>/dev/null || true # it may be back by itself
