@@ -109,6 +109,7 @@ type FetchRange struct {
 // Encoding says what the bytes of an address are.
 type Encoding string
 
+// Encodings of the bytes of an address.
 const (
 	EncodingPlain Encoding = ""    // the bytes of the file
 	EncodingXet   Encoding = "xet" // a run of Xet chunks, each with its header

@@ -106,11 +106,7 @@ func TestModelsPull(t *testing.T) {
 	if out, said := p.ends(4, "models", "pull", "org/none", "org/open"); !strings.Contains(out, "/") || !strings.Contains(said, "org/none") {
 		t.Errorf("%q, %q", out, said)
 	}
-	var usage struct {
-		Hub, Own struct{ Bytes int64 }
-		Bytes    int64
-	}
-	usage = decoded[struct {
+	usage := decoded[struct {
 		Hub, Own struct{ Bytes int64 }
 		Bytes    int64
 	}](p, "models", "du")

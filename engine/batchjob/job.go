@@ -67,8 +67,8 @@ func Main(args []string, stdin io.ReadCloser, stdout io.WriteCloser, stderr io.W
 const EndVariable = "SEER_JOB_END"
 
 const (
-	lastSeconds = 45 * time.Second // how long a job goes on after the warning if it does not know its limit
-	orderly     = 15 * time.Second // before the limit, for an orderly end
+	goingOn = 45 * time.Second // how long a job goes on after the warning if it does not know its limit
+	orderly = 15 * time.Second // before the limit, for an orderly end
 )
 
 // untilLimit is how long a job goes on after the warning that its limit is near. Slurm sends that 60
@@ -77,7 +77,7 @@ func untilLimit(end string, now time.Time) time.Duration {
 	unix, err := strconv.ParseInt(end, 10, 64)
 	left := time.Unix(unix, 0).Sub(now) - orderly
 	if err != nil || left < 0 || left > 2*time.Minute {
-		return lastSeconds
+		return goingOn
 	}
 	return left
 }

@@ -40,7 +40,7 @@ func TestUntilLimit(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	for end, want := range map[string]time.Duration{
 		"1000060": 45 * time.Second, "1000120": 105 * time.Second, "1000030": 15 * time.Second,
-		"": lastSeconds, "soon": lastSeconds, "999990": lastSeconds, "1009000": lastSeconds,
+		"": goingOn, "soon": goingOn, "999990": goingOn, "1009000": goingOn,
 	} {
 		if got := untilLimit(end, now); got != want {
 			t.Errorf("%q: %s, not %s", end, got, want)

@@ -111,7 +111,7 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if at, err = copyData(in, out, at); err == io.EOF {
+		if at, err = copyData(in, out, at); errors.Is(err, io.EOF) {
 			return lengthen(out, in)
 		} else if err != nil {
 			return err

@@ -92,8 +92,7 @@ func checkPartition(f io.ReaderAt, d []byte, length int64, platform string) (sec
 	default:
 		return section{}, sdk.Errorf(sdk.Unsupported, "its system has the unknown kind %d; build it by `apptainer build`", kind)
 	}
-	arch := string(bytes.TrimRight(extra[8:11], "\x00"))
-	if made := sifPlatforms[arch]; made != "" && made != platform {
+	if made := sifPlatforms[string(bytes.TrimRight(extra[8:11], "\x00"))]; made != "" && made != platform {
 		return section{}, sdk.Errorf(sdk.NotFound, "it is for %s, not for %s", made, platform)
 	}
 	s := section{int64(binary.LittleEndian.Uint64(d[sifOffsetOffset:])), int64(binary.LittleEndian.Uint64(d[sifOffsetOffset+8:]))}

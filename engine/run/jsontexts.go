@@ -42,7 +42,7 @@ func (r *textReader) literal() error {
 	for {
 		part, err := r.in.ReadSlice('"')
 		r.text = append(r.text, part...)
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		if err != nil {

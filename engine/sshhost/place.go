@@ -33,8 +33,12 @@ func choose(getenv func(string) string, networked func(string) (bool, error), ow
 		return place{state: filepath.Join(base, "seer")}, nil
 	}
 	own := filepath.Join(ownDisk, fmt.Sprintf("seer-%d", os.Geteuid()))
-	if far, err := networked(ownDisk); err != nil || far {
-		return place{}, fmt.Errorf("machines need a folder on a disk of this host, and neither %s nor %s is: set XDG_STATE_HOME in the environment of SSH sessions (%v)", base, ownDisk, err)
+	far, err = networked(ownDisk)
+	if err != nil {
+		return place{}, fmt.Errorf("see on which file system %s is: %w", ownDisk, err)
+	}
+	if far {
+		return place{}, fmt.Errorf("machines need a folder on a disk of this host, and neither %s nor %s is: set XDG_STATE_HOME in the environment of SSH sessions", base, ownDisk)
 	}
 	if err := state.Private(own); err != nil {
 		return place{}, err

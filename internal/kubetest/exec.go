@@ -27,7 +27,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(1 << 20)
 	s.execs.Add(1)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -28,9 +28,11 @@ import (
 // Registry is a loopback registry of one image per name, with one layer each.
 type Registry struct {
 	*httptest.Server
+	Gate chan struct{} // if set before the first request, blobs wait for it
+
+	mu        sync.Mutex
 	blobs     map[string][]byte // by digest
 	manifests map[string]string // name → digest
-	Gate      chan struct{}     // if set, blobs wait for it
 }
 
 // New starts a registry, until the test ends.
@@ -51,7 +53,9 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	digest := m[3]
 	if m[2] == "manifests" {
 		if !strings.HasPrefix(digest, "sha256:") {
+			r.mu.Lock()
 			digest = r.manifests[m[1]]
+			r.mu.Unlock()
 		}
 		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 		w.Header().Set("Docker-Content-Digest", digest)
@@ -61,7 +65,9 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		case <-q.Context().Done():
 		}
 	}
+	r.mu.Lock()
 	blob, ok := r.blobs[digest]
+	r.mu.Unlock()
 	if !ok {
 		http.NotFound(w, q)
 		return
@@ -72,6 +78,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 func (r *Registry) put(blob []byte) map[string]any {
 	sum := sha256.Sum256(blob)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.blobs[digest] = blob
 	return map[string]any{"digest": digest, "size": len(blob)}
 }
@@ -100,6 +108,8 @@ func (r *Registry) Add(t testing.TB, name string, layer []byte, env ...string) s
 		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
 		"layers": []any{describe("application/vnd.oci.image.layer.v1.tar+gzip", r.put(packed.Bytes()))},
 	}))
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.manifests[name] = manifest["digest"].(string)
 	return strings.TrimPrefix(r.URL, "http://") + "/" + name + ":latest"
 }
@@ -221,4 +231,8 @@ func Squash(t testing.TB, dir, file string) string {
 }
 
 // Lose forgets all that layers and manifests are, while requests wait for Gate.
-func (r *Registry) Lose() { clear(r.blobs) }
+func (r *Registry) Lose() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.blobs)
+}

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ func (q *question) Read(p []byte) (int, error) {
 func (q *question) seen() (model string, asked int64, passed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.model, q.asked, q.err == io.EOF && len(q.pending) == 0
+	return q.model, q.asked, errors.Is(q.err, io.EOF) && len(q.pending) == 0
 }
 
 // fill reads a piece and appends it to the pending bytes.

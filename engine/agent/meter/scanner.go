@@ -67,10 +67,10 @@ func (s *scanner) reset() {
 func (s *scanner) write(p []byte) {
 	for len(p) > 0 {
 		n := 1
-		switch {
-		case s.want == inString:
+		switch s.want {
+		case inString:
 			n = s.inString(p)
-		case s.want == wantNothing:
+		case wantNothing:
 			n = len(p)
 		default:
 			s.outside(p[0])

@@ -17,9 +17,6 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// maxDepth bounds how deep quotes and lists are nested: beyond it a text is shown as it is.
-const maxDepth = 24
-
 // markdown renders what an agent has written. It knows no links, images and HTML: these stay
 // text.
 func (s *source) markdown(written string, how style) template.HTML {
@@ -61,9 +58,10 @@ func asWritten(written string) template.HTML {
 	return template.HTML(`<p class="written">` + html.EscapeString(written) + `</p>`) //nolint:gosec // escaped
 }
 
+// markers match a line that opens more quotes and lists than a page nests.
 var markers = regexp.MustCompile(`(?m)^(?:[ \t]*(?:>|[-+*]|[0-9]{1,9}[.)])){25}`)
 
-// deep reports whether a line opens more than maxDepth quotes and lists.
+// deep reports whether a text is shown as it is, because it nests too deeply.
 func deep(written string) bool { return markers.MatchString(written) }
 
 // citation is a reference to a call.

@@ -51,7 +51,7 @@ func (c Client) Connect(t testing.TB, serve func(context.Context, mcp.Transport)
 	t.Cleanup(func() {
 		session.Close()
 		cancel()
-		<-served
+		<-served //nolint:errcheck // it ends by the cancellation
 	})
 	if c.Options != nil && c.Options.ToolListChangedHandler != nil && session.InitializeResult().ProtocolVersion >= listens {
 		select {
