@@ -2,17 +2,20 @@ package state
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 const (
 	relayPrefix  = "relay-"
 	replayPrefix = "replay-"
-	portMark     = "+" // between a sandbox and a port in the name of a folder
+	portMark     = "+"      // between a sandbox and a port in the name of a folder
+	storeLink    = ".state" // in the folder of a relay: leads to the state folder of its store
 )
 
 // RunDirs makes the private folders that runs need while they last.
@@ -44,7 +47,13 @@ func (s *Store) RemovePageDir(sandbox string) error {
 
 func (s *Store) relay(name string) (string, error) {
 	dir := filepath.Join(s.runtimeDir, relayPrefix+name)
-	return dir, os.MkdirAll(dir, 0o700)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := os.Symlink(s.stateDir, filepath.Join(dir, storeLink)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
 }
 
 // Replay makes a folder with a short path for the socket of a record that this program
@@ -57,7 +66,8 @@ func (d RunDirs) Replay() (string, error) {
 }
 
 // SweepRelays removes the folders of sandboxes that do not live any more, and of replays
-// whose program is gone.
+// whose program is gone. Stores share the folder that these are in: sandboxes of another store stay,
+// unless its state folder is gone.
 func (s *Store) SweepRelays(live func(sandbox string) bool) error {
 	entries, err := os.ReadDir(s.runtimeDir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -67,11 +77,22 @@ func (s *Store) SweepRelays(live func(sandbox string) bool) error {
 	for _, entry := range entries {
 		rest, relay := strings.CutPrefix(entry.Name(), relayPrefix)
 		id, _, _ := strings.Cut(rest, portMark)
-		if relay && !live(id) || ofProgramGone(entry.Name(), replayPrefix) {
+		if relay && !live(id) && s.mayRemove(filepath.Join(s.runtimeDir, entry.Name())) || ofProgramGone(entry.Name(), replayPrefix) {
 			errs = append(errs, os.RemoveAll(filepath.Join(s.runtimeDir, entry.Name())))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// mayRemove reports whether a relay is of this store, or of one that is gone.
+func (s *Store) mayRemove(relay string) bool {
+	owner, err := os.Readlink(filepath.Join(relay, storeLink))
+	if err != nil { // it is being made, or an earlier version has made it
+		info, err := os.Stat(relay)
+		return err == nil && time.Since(info.ModTime()) > abandoned
+	}
+	_, err = os.Stat(owner)
+	return owner == s.stateDir || errors.Is(err, fs.ErrNotExist)
 }
 
 // Agent makes a folder on disk for what belongs to an agent that this program runs: its home, or

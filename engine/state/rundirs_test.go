@@ -1,11 +1,13 @@
 package state_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -13,10 +15,15 @@ import (
 // What sandboxes that live and programs that run have made stays; the rest goes.
 func TestRunDirs(t *testing.T) {
 	t.Parallel()
-	s, err := state.Open(state.Options{StateDir: t.TempDir(), CacheDir: t.TempDir(), RuntimeDir: filepath.Join(t.TempDir(), "run"), Getenv: os.Getenv})
-	if err != nil {
-		t.Fatal(err)
+	run := filepath.Join(t.TempDir(), "run")
+	open := func() *state.Store {
+		s, err := state.Open(state.Options{StateDir: filepath.Join(t.TempDir(), "state"), CacheDir: t.TempDir(), RuntimeDir: run, Getenv: os.Getenv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
 	}
+	s, other, removed := open(), open(), open()
 	made := func(dir string, err error) string {
 		t.Helper()
 		if err != nil {
@@ -37,6 +44,14 @@ func TestRunDirs(t *testing.T) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// Of other stores, and of an earlier version, which has not said whose they are.
+	stays = append(stays, made(other.RunDirs().Relay("sb-other")), filepath.Join(run, "relay-sb-new"))
+	goes = append(goes, made(removed.RunDirs().Relay("sb-removed")), filepath.Join(run, "relay-sb-old"))
+	yesterday := time.Now().Add(-24 * time.Hour)
+	if err := errors.Join(os.Mkdir(filepath.Join(run, "relay-sb-new"), 0o700), os.Mkdir(filepath.Join(run, "relay-sb-old"), 0o700),
+		os.Chtimes(filepath.Join(run, "relay-sb-old"), yesterday, yesterday), os.RemoveAll(removed.StateDir())); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.SweepRelays(func(id string) bool { return id == "sb-live" }); err != nil {
 		t.Fatal(err)
