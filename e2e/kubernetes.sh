@@ -140,13 +140,8 @@ kill -9 $!
 wait $! 2>/dev/null || true
 test "$("$SEER" calls wait lab "$id" 2>/dev/null)" = '"done"'
 experiment dies 'timeout: 10m'
-for pause in 0.3 0.7 1.2 2 3; do
-  "$SEER" up dies.yaml --name "dies-$pause" --yes -q >/dev/null 2>&1 &
-  sleep "$pause"
-  kill -9 $! 2>/dev/null || "$SEER" down "dies-$pause" -q >/dev/null # it was quicker
-  wait $! 2>/dev/null || true
-done
-await '"$SEER" gc --provider kubernetes >/dev/null 2>&1; [ "$(pods | wc -l)" = 1 ]'
+python3 "$TOP/e2e/ssh/kills.py" dies.yaml kubernetes dies true
+await '[ "$(pods | wc -l)" = 1 ]'
 "$SEER" down lab -q
 await '! pods | grep -q .'
 

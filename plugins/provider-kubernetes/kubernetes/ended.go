@@ -36,10 +36,13 @@ func (p pod) ended() sdk.Observation {
 		return fail(sdk.Invalid, "the pod cannot start: %s", why)
 	}
 	if s.Phase == "Succeeded" {
-		return say(sdk.Stopped, "its program has ended")
+		return say(sdk.Stopped, itself)
 	}
 	return fail(sdk.Unavailable, "the pod has failed: %s", orReason(oneline.Tidy(s.Message, maxText), orReason(s.Reason, "the cluster does not say why")))
 }
+
+// itself is how a machine ends that nobody ends.
+const itself = "its program has ended by itself, as it does at the end of its time or when nobody uses it"
 
 // rejections are reasons with which a kubelet does not take a pod that the scheduler gave it.
 var rejections = map[string]bool{
@@ -117,7 +120,7 @@ func (p pod) exited(t terminatedState) sdk.Observation {
 	case p.Metadata.DeletionTimestamp != nil:
 		return say(sdk.Stopped, "the pod was deleted")
 	case t.ExitCode == 0:
-		return say(sdk.Stopped, "its program has ended")
+		return say(sdk.Stopped, itself)
 	case t.ExitCode == killed:
 		return fail(sdk.Unavailable, "the program of the machine was killed (SIGKILL)%s", said)
 	case t.ExitCode == terminated:

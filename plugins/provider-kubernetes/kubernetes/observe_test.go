@@ -103,7 +103,7 @@ func TestStates(t *testing.T) {
 	}{
 		"real: deadline":      {real["deadline"], sdk.Stopped, "", "its time is over: the pod has reached its deadline"},
 		"real: deleted":       {real["deleting"], sdk.Unreachable, "", "the pod is being deleted"},
-		"real: done":          {real["done"], sdk.Stopped, "", "its program has ended"},
+		"real: done":          {real["done"], sdk.Stopped, "", itself},
 		"real: drained":       {real["drained"], sdk.Failed, sdk.Unavailable, "the pod was evicted, as its node node1 is drained: Eviction API: evicting"},
 		"real: disk":          {real["evicted"], sdk.Failed, sdk.Unavailable, "the pod was evicted from the node node1: Pod ephemeral local storage usage exceeds the total limit of containers 1G; raise sandbox.disk"},
 		"real: exit":          {real["exit"], sdk.Failed, "", "it ended with exit code 1: no room"},

@@ -1,5 +1,6 @@
 // Command gpus offers the kubelet pretend GPUs, as NVIDIA's device plugin offers real ones: a
-// container gets device nodes, an environment and a program in place of nvidia-smi.
+// container gets device nodes, an environment and a program in place of nvidia-smi. It ends when the
+// kubelet does: whoever starts it again has it register with the next one.
 //
 // usage: gpus NUMBER NVIDIA-SMI
 package main
@@ -24,6 +25,7 @@ type plugin struct {
 	kubelet.UnimplementedDevicePluginServer
 	number int
 	smi    string // the program's path on the node
+	gone   chan struct{}
 }
 
 func main() {
@@ -49,13 +51,19 @@ func run(args []string) error {
 		return err
 	}
 	server := grpc.NewServer()
-	kubelet.RegisterDevicePluginServer(server, plugin{number: number, smi: args[1]})
+	p := plugin{number: number, smi: args[1], gone: make(chan struct{}, 1)}
+	kubelet.RegisterDevicePluginServer(server, p)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	if err := register(); err != nil {
 		return err
 	}
-	return <-ended
+	select {
+	case err := <-ended:
+		return err
+	case <-p.gone:
+		return fmt.Errorf("the kubelet is gone")
+	}
 }
 
 func register() error {
@@ -84,6 +92,10 @@ func (p plugin) ListAndWatch(_ *kubelet.Empty, stream kubelet.DevicePlugin_ListA
 		return err
 	}
 	<-stream.Context().Done()
+	select {
+	case p.gone <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
