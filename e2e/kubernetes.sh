@@ -292,7 +292,7 @@ as_admin exec -n agents researcher -- env HOME=/root PATH=/seer:/usr/bin:/bin sh
   test "$(seer call inner tools.echo text=within)" = "\"within\""
   test "$(seer exec inner -- sh -c "echo kept >note; cat note")" = kept
   seer down inner -q
-  seer gc --provider kubernetes'
+  seer gc --provider kubernetes --dry-run | grep -q seer-data'
 as_admin delete pod -n agents researcher --now >/dev/null
 await '! pods | grep -q .'
 

@@ -3,7 +3,7 @@
 /usr/bin/python3 -m unittest -v test_training        (in this folder; needs NumPy)
 """
 
-import unittest
+import unittest  # noqa: I001
 
 import train  # first: it sets how NumPy counts
 import numpy as np

@@ -146,7 +146,8 @@ class TestAgents(Case):
         )
         seen = json.loads(of(messages, "agent_message_chunk")[0]["content"]["text"])
         [(name, mine)] = seen["servers"].items()  # it runs below a program of Seer's, which notices if it does not start
-        self.assertEqual((name, mine["args"][:1], mine["args"][-2:], mine["env"]), ("mine", ["agent-inside"], [sys.executable, str(server)], {"A": "B"}))
+        self.assertEqual((name, mine["args"][:1], mine["args"][-2:], mine["env"]),
+                         ("mine", ["agent-inside"], [sys.executable, str(server)], {"A": "B"}))
         self.assertEqual([seen[k] for k in ("skills", "model", "turns", "tools", "last", "token")],
                          [["probing"], "claude-sonnet-4-5", "7", "Read,Bash", "--last", "a secret"])
         self.assertNotIn("real", seen["key"])

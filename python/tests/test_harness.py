@@ -142,8 +142,9 @@ class TestAgent(Case):
         folder = next(Path(m.data["folder"]) for m in messages if m.type == "run.started")
         calls = [json.loads(line) for line in (folder / "record" / "calls.jsonl").read_text().splitlines()]
         [call] = [c for c in calls if c["function"] == "says"]
-        self.assertIn("[call:%s]" % call["id"], said(messages)[0])
-        self.assertEqual(json.loads((folder / "record" / "bodies" / call["arguments"][:2] / call["arguments"]).read_text()), {"args": [], "kwargs": {"x": 1}})
+        self.assertIn(f"[call:{call['id']}]", said(messages)[0])
+        arguments = folder / "record" / "bodies" / call["arguments"][:2] / call["arguments"]
+        self.assertEqual(json.loads(arguments.read_text()), {"args": [], "kwargs": {"x": 1}})
         self.assertEqual([m.data["calls"] for m in messages if m.type == "run.ended"], [2])
 
     def test_mcp_server_inside(self):

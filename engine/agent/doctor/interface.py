@@ -12,7 +12,7 @@ def trial_answer(word: str) -> str:
 @expose  # noqa: F821
 def trial_numbers(count: int) -> list:
     """So many numbers that the agent gets a handle."""
-    return [{FIRST} + i for i in range(count)]
+    return [{FIRST} + i for i in range(count)]  # noqa: F821
 
 
 @expose  # noqa: F821

@@ -170,7 +170,8 @@ class Tunnels(unittest.TestCase):
                 client.call("echo", (1,))
 
     def test_many_requests_for_one_answer(self):
-        with Front(service(), tcp=True, hand_over=False) as front, Client(front.file) as client, unittest.mock.patch("client.WAIT_SECONDS", 0.05):
+        often = unittest.mock.patch("client.WAIT_SECONDS", 0.05)
+        with Front(service(), tcp=True, hand_over=False) as front, Client(front.file) as client, often:
             self.assertEqual(client.call("sleep", (0.5,)), 0.5)
             self.assertGreater(len(front.requests), 4)
             self.assertEqual(len(front.worker.begun), 1)

@@ -25,7 +25,7 @@ class GPUShareTest(unittest.TestCase):
             top = os.path.dirname(os.path.dirname(os.path.abspath(gpu_share.__file__ + "/..")))
             env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(top), top, folder]), "SEER_GPU_FRACTION": fraction}
             code = "import os, sys\nfrom seer_worker.process import gpu_share\ngpu_share.keep(os.environ)\n" + textwrap.dedent(code)
-            done = subprocess.run([sys.executable, "-S", "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+            done = subprocess.run([sys.executable, "-S", "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             return done.stdout.strip()
 
     def test_torch_is_limited_when_it_uses_a_gpu(self):

@@ -56,7 +56,10 @@ def claude():
 def codex():
     with open(os.environ["CODEX_HOME"] + "/config.toml") as f:
         text = f.read()
-    values = lambda key: [json.loads(v) for v in re.findall(r"^%s = (.*)$" % key, text, re.M)]  # strings and lists of TOML
+
+    def values(key):  # strings and lists of TOML
+        return [json.loads(v) for v in re.findall(r"^%s = (.*)$" % key, text, re.M)]
+
     start({"command": c, "args": a} for c, a in zip(values("command"), values("args")))
     say({"type": "turn.failed", "error": {"message": ask(values("base_url")[0] + "/responses", {"model": "m"})}})
     sys.exit(1)

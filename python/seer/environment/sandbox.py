@@ -48,8 +48,9 @@ class Sandbox:
         max_wait: float = 0,
     ):
         """``max_wait`` is for how long to wait while no machine or GPU that fits is free, instead
-        of the ``max_wait`` of ``config``; ``math.inf`` waits without a limit. ``name`` is another way to find the sandbox. ``progress`` is called with each event, and
-        with it as a sentence; without it, a notebook or a terminal shows how far the work is."""
+        of the ``max_wait`` of ``config``; ``math.inf`` waits without a limit. ``name`` is another
+        way to find the sandbox. ``progress`` is called with each event, and with it as a sentence;
+        without it, a notebook or a terminal shows how far the work is."""
         __tracebackhide__ = True
         problems = _wrong(config, name, progress, max_wait)
         if problems:

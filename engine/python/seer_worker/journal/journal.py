@@ -21,7 +21,8 @@ __all__ = ["Again", "Body", "Entry", "Event", "Journal", "JournalFull"]
 class Journal:
     """Thread-safe. Every method is short, none waits for the disk. Names of calls must have been checked: they are ASCII."""
 
-    def __init__(self, folder: Optional[str], limits: Optional[Mapping[str, Any]] = None, record: "bool | Recording" = False, generation: int = 0,
+    def __init__(self, folder: Optional[str], limits: Optional[Mapping[str, Any]] = None,
+                 record: "bool | Recording" = False, generation: int = 0,
                  code_hash: str = "", models: Sequence[Mapping[str, Any]] = (),
                  use: Optional[Callable[[], Mapping[str, Any]]] = None, died: str = "",
                  datasets: Sequence[Mapping[str, Any]] = (), **sizes: int) -> None:
@@ -119,7 +120,8 @@ class Journal:
     def result(self, id: str, n: int, body: Body, tagged: bool = False, seconds: float = 0.0, gpu: GPUUse = NOTHING) -> bytes:
         """The answer. One above 16 MiB is kept in memory, by reference (see keep), and is lost with the worker."""
         now = time.time()
-        header = b'{"t":"result","id":"%b","n":%d%b,"seconds":%.6f%b,"time":%.6f}' % (id.encode(), n, _TAGGED[tagged], seconds, _gpu(gpu), now)
+        header = b'{"t":"result","id":"%b","n":%d%b,"seconds":%.6f%b,"time":%.6f}' % (
+            id.encode(), n, _TAGGED[tagged], seconds, _gpu(gpu), now)
         with self._lock:
             entry = self._history.entries.get(id)
             if entry is not None:

@@ -26,8 +26,8 @@ class Connection:
     """Belongs to whoever has the service's lock. Nothing in it waits, but drain, which is called without the lock."""
 
     __slots__ = (
-        "_sock", "fd", "token", "client", "runtime", "sees_all", "followers", "closed", "lost", "deaf", "explicit", "answered", "ahead", "paused",
-        "held", "owed", "listed", "out", "borrowed", "writing", "shut", "watched", "_decoder")
+        "_sock", "fd", "token", "client", "runtime", "sees_all", "followers", "closed", "lost", "deaf", "explicit", "answered", "ahead",
+        "paused", "held", "owed", "listed", "out", "borrowed", "writing", "shut", "watched", "_decoder")
 
     def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False,
                  intake: Optional[Intake] = None) -> None:
