@@ -93,7 +93,8 @@ func (f *Forwarder) Ensure(ctx context.Context, sandbox string, wanted []Wanted)
 
 // Remove ends what is carried for a sandbox. It is idempotent. The process ends with the last.
 func (f *Forwarder) Remove(ctx context.Context, sandbox string) error {
-	if _, err := os.Stat(filepath.Join(f.Dir, routesFile)); errors.Is(err, fs.ErrNotExist) {
+	r, err := readRoutes(f.Dir)
+	if err == nil && r.Wanted[sandbox] == nil {
 		return nil
 	}
 	if _, err := f.edit(ctx, func(r *routes) { delete(r.Wanted, sandbox) }); err != nil {

@@ -124,7 +124,7 @@ func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message 
 		return nil
 	})
 	if err == nil && !updated.Live() {
-		d.unroute(ctx, &updated)
+		d.unroute(ctx, r.ID)
 	}
 	if leftover != nil {
 		left := &LeftoverError{ID: r.ID, Handle: r.Handle, Err: leftover}

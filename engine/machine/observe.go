@@ -182,7 +182,7 @@ func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation, routes
 	}
 	*r = updated
 	if !r.Live() {
-		d.unroute(ctx, r)
+		d.unroute(ctx, r.ID)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (d *Driver) routed(ctx context.Context, p sdk.Provider, r *Record, o *sdk.O
 	urls, err := d.ensure(ctx, r.ID, routes)
 	if err != nil {
 		if len(r.Routes) == 0 { // of a start that may fail: the record does not know of them
-			d.removeRoutes(ctx, r.ID)
+			d.unroute(ctx, r.ID)
 		}
 		return nil, err
 	}
@@ -95,14 +95,9 @@ func Reach(ctx context.Context, through Routes, r Record) (Record, error) {
 	return r, nil
 }
 
-// unroute ends what is carried for a sandbox whose machine has ended.
-func (d *Driver) unroute(ctx context.Context, r *Record) {
-	if len(r.Routes) > 0 {
-		d.removeRoutes(ctx, r.ID)
-	}
-}
-
-func (d *Driver) removeRoutes(ctx context.Context, id string) {
+// unroute ends what is carried for a sandbox whose machine has ended. A start that was killed may
+// have left ports of which the record does not know.
+func (d *Driver) unroute(ctx context.Context, id string) {
 	if d.Routes == nil {
 		return
 	}

@@ -135,6 +135,26 @@ func TestFailedStartCarriesNothing(t *testing.T) {
 	b.nothingLeft()
 }
 
+// TestKilledStartCarriesNothing ends a machine whose start was killed after the ports were carried, and
+// before the record had them.
+func TestKilledStartCarriesNothing(t *testing.T) {
+	t.Parallel()
+	b, _, c := newRouted(t)
+	r := b.mustStart("one")
+	routes := c.open[r.ID]
+	if _, err := b.ledger.Update(t.Context(), r.ID, func(r *machine.Record) error {
+		r.Routes = nil
+		return nil
+	}); err != nil || len(routes) == 0 {
+		t.Fatal(routes, err)
+	}
+	r.Routes = nil
+	if _, err := b.driver.End(t.Context(), r, "enough"); err != nil || len(c.open) != 0 {
+		t.Errorf("%v; still carried: %+v", err, c.open)
+	}
+	b.nothingLeft()
+}
+
 func TestReachMendsWhatCarries(t *testing.T) {
 	t.Parallel()
 	b, p, c := newRouted(t)

@@ -196,7 +196,7 @@ func (s *start) next(ctx context.Context, i int, why error) error {
 		return err
 	}
 	s.tell(EventChoice, fmt.Sprintf("%s: %s; trying %s", s.at.label(), oneLine(why), s.choices[i].label()))
-	s.d.unroute(ending, &s.rec)
+	s.d.unroute(ending, s.rec.ID)
 	given := s.rec.attempt(s.at, why)
 	return s.turnTo(ctx, i, func(r *Record) { r.Attempts = append(r.Attempts, given) })
 }
