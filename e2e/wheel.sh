@@ -66,4 +66,4 @@ start_fake hub-transformer hub
 env -u SEER_PROGRAM -u PYTHONPATH PATH=/usr/bin:/bin SEER_PYTHON="$python" clean/bin/python program.py 9>&- >said
 [ "$(cat said)" = 384 ] # as the README says
 clean/bin/seer ls --json >left
-! grep '"state": *"running"' left
+if grep '"state": *"running"' left; then exit 1; fi

@@ -78,7 +78,7 @@ func free(dir string) (bytes, files int64, err error) {
 	if fs.Files == 0 {
 		files = -1
 	}
-	return int64(fs.Bavail) * int64(fs.Bsize), files, nil //nolint:unconvert // not on macOS
+	return int64(fs.Bavail) * int64(fs.Bsize), files, nil //nolint:unconvert // Bsize is a uint32 on macOS
 }
 
 // logind are the files that say what systemd does with processes of users who log out, the later

@@ -116,7 +116,7 @@ func (r *Revision) look(file string, contents map[[2]uint64]int64) {
 		r.Broken = append(r.Broken, file)
 		return
 	}
-	contents[[2]uint64{uint64(st.Dev), st.Ino}] = st.Size //nolint:unconvert // not on macOS
+	contents[[2]uint64{uint64(st.Dev), st.Ino}] = st.Size //nolint:unconvert // Dev is an int32 on macOS
 	for _, t := range []unix.Timespec{st.Atim, st.Mtim} {
 		r.Used = later(r.Used, time.Unix(t.Unix()))
 	}

@@ -1,6 +1,6 @@
 // Command gpus offers the kubelet pretend GPUs, as NVIDIA's device plugin offers real ones: a
 // container gets device nodes, an environment and a program in place of nvidia-smi. It ends when the
-// kubelet does: whoever starts it again has it register with the next one.
+// kubelet ends, so that a supervisor starts it again and it registers with the next kubelet.
 //
 // usage: gpus NUMBER NVIDIA-SMI
 package main

@@ -51,7 +51,9 @@ func (c Client) Connect(t testing.TB, serve func(context.Context, mcp.Transport)
 	t.Cleanup(func() {
 		session.Close()
 		cancel()
-		<-served //nolint:errcheck // it ends by the cancellation
+		if err := <-served; err != nil {
+			t.Log("the server has ended:", err)
+		}
 	})
 	if c.Options != nil && c.Options.ToolListChangedHandler != nil && session.InitializeResult().ProtocolVersion >= listens {
 		select {
