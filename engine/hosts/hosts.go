@@ -77,10 +77,6 @@ func (h *Hosts) Run(ctx context.Context, name string, argv []string, stdin io.Re
 
 // Ensure implements [machine.Routes].
 func (h *Hosts) Ensure(ctx context.Context, sandbox string, routes []machine.RoutedPort) (map[int]string, error) {
-	f, err := h.forwarder()
-	if err != nil {
-		return nil, err
-	}
 	var wanted []forward.Wanted
 	for _, r := range routes {
 		w := forward.Wanted{Port: r.Port}
@@ -94,7 +90,7 @@ func (h *Hosts) Ensure(ctx context.Context, sandbox string, routes []machine.Rou
 		}
 		wanted = append(wanted, w)
 	}
-	return f.Ensure(ctx, sandbox, wanted)
+	return h.forwarder().Ensure(ctx, sandbox, wanted)
 }
 
 // kubeRoute is a route with the kubeconfig of this program: the process that carries ports may have
@@ -105,14 +101,11 @@ func kubeRoute(r sdk.KubeRoute) *forward.KubeRoute {
 
 // Remove implements [machine.Routes].
 func (h *Hosts) Remove(ctx context.Context, sandbox string) error {
-	f, err := h.forwarder()
-	if err != nil {
-		return err
-	}
-	return f.Remove(ctx, sandbox)
+	return h.forwarder().Remove(ctx, sandbox)
 }
 
-func (h *Hosts) forwarder() (*forward.Forwarder, error) {
-	dir, err := h.store.Dir("forward")
-	return &forward.Forwarder{Dir: dir, Artifacts: h.o.Artifacts, SSH: h.o, Kube: h.kube}, err
+// forwarder has a folder that is made when something is carried for the first time.
+func (h *Hosts) forwarder() *forward.Forwarder {
+	dir := filepath.Join(h.store.StateDir(), "forward")
+	return &forward.Forwarder{Dir: dir, Artifacts: h.o.Artifacts, SSH: h.o, Kube: h.kube}
 }

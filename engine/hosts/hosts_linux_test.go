@@ -2,8 +2,10 @@ package hosts_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +19,23 @@ import (
 	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
+
+// Whoever ends a machine whose ports were never carried makes no folder.
+func TestRemoveOfNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := state.Open(state.Options{StateDir: filepath.Join(dir, "s"), CacheDir: filepath.Join(dir, "c"), RuntimeDir: filepath.Join(dir, "r"), Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hosts.Open(store, "", false)
+	if err := errors.Join(h.Remove(t.Context(), "one"), h.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(store.StateDir(), "forward")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder for nothing: %v", err)
+	}
+}
 
 // A cluster is used by the user's kubeconfig, and a port of a pod is carried to this computer.
 func TestKube(t *testing.T) {
