@@ -27,9 +27,11 @@ type direct struct {
 	host string
 	pipe *pipe.Session
 	ctx  context.Context // ends with the pipe
+	end  context.CancelFunc
 
 	mu    sync.Mutex
 	lanes map[string]*lane // by target
+	work  sync.WaitGroup   // what makes and ends lanes; it begins before end, under mu
 }
 
 // lane is a socket of this computer behind which OpenSSH connects to one on the host.
@@ -43,20 +45,23 @@ const laneLimit = 20 * time.Second
 // shorten gives a pipe the shortcut by OpenSSH.
 func (c *Client) shorten(host string, s *pipe.Session) {
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &direct{c: c, host: host, pipe: s, ctx: ctx, lanes: map[string]*lane{}}
+	d := &direct{c: c, host: host, pipe: s, ctx: ctx, end: cancel, lanes: map[string]*lane{}}
 	s.Shortcut = d.connect
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.directs[d] = true
 	go func() {
 		<-s.Done()
-		cancel()
 		d.close()
 	}()
 }
 
 // close ends the lanes of a pipe that has ended. It is idempotent, and returns when they are gone.
 func (d *direct) close() {
+	d.mu.Lock()
+	d.end()
+	d.mu.Unlock()
+	d.work.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, l := range d.lanes {
@@ -113,7 +118,7 @@ func (d *direct) lane(target string) *lane {
 	l := d.lanes[target]
 	if l == nil && strings.HasPrefix(target, "unix:") && d.ctx.Err() == nil {
 		d.lanes[target] = &lane{}
-		go d.make(target)
+		d.work.Go(func() { d.make(target) })
 	}
 	if l == nil || l.local == "" {
 		return nil
@@ -132,28 +137,31 @@ func (d *direct) make(target string) {
 	l := &lane{d.c.laneName(d.host, remote), remote}
 	if !answers(ctx, l.local) { // otherwise a process that was killed has left it
 		d.c.unlink(d.host, l)
-		if d.c.control(ctx, d.host, "forward", l) != nil || !answers(ctx, l.local) {
+		if d.ctx.Err() != nil || d.forward(l) != nil || !answers(ctx, l.local) {
 			d.c.unlink(d.host, l)
 			return
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	select {
-	case <-d.pipe.Done():
-		d.c.unlink(d.host, l)
-	default:
-		d.lanes[target] = l
-	}
+	d.lanes[target] = l
+}
+
+// forward has OpenSSH make a lane. It goes on when the pipe ends: OpenSSH might make what nobody
+// waits for any more, after it has been removed.
+func (d *direct) forward(l *lane) error {
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	return d.c.control(ctx, d.host, "forward", l)
 }
 
 // forget has a lane made again by the next connection, which the pipe carries.
 func (d *direct) forget(target string, l *lane) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.lanes[target] == l {
+	if d.lanes[target] == l && d.ctx.Err() == nil {
 		delete(d.lanes, target)
-		go d.c.unlink(d.host, l)
+		d.work.Go(func() { d.c.unlink(d.host, l) })
 	}
 }
 
