@@ -70,12 +70,37 @@ type ports struct {
 	Errors  map[string]string `json:"errors,omitempty"`
 }
 
+// prune removes what has ended, and returns the next end; zero = none.
+func (r *routes) prune(now time.Time) (next time.Time) {
+	for sandbox, list := range r.Wanted {
+		list = slices.DeleteFunc(list, func(w Wanted) bool { return w.ended(now) })
+		for _, w := range list {
+			if next.IsZero() || !w.End.IsZero() && w.End.Before(next) {
+				next = w.End
+			}
+		}
+		r.Wanted[sandbox] = list
+		if len(list) == 0 {
+			delete(r.Wanted, sandbox)
+		}
+	}
+	return next
+}
+
 func portKey(sandbox string, port int) string { return fmt.Sprintf("%s %d", sandbox, port) }
 
 // Ensure has exactly these ports of a sandbox carried, and returns the URL of each,
 // http://127.0.0.1:N. N is the one before wherever that is free, also after the process was
-// killed. It starts the process where there is none.
+// killed. It starts the process where there is none. A port is carried for two minutes at least, also
+// if its end is earlier.
 func (f *Forwarder) Ensure(ctx context.Context, sandbox string, wanted []Wanted) (map[int]string, error) {
+	now := time.Now()
+	wanted = slices.Clone(wanted)
+	for i, w := range wanted {
+		if w.ended(now.Add(leastLife)) {
+			wanted[i].End = now.Add(leastLife)
+		}
+	}
 	have, err := f.edit(ctx, func(r *routes) { r.Wanted[sandbox] = wanted })
 	if err != nil {
 		return nil, fmt.Errorf("carry the ports of the sandbox %s: %w", sandbox, err)
@@ -129,6 +154,7 @@ func (f *Forwarder) edit(ctx context.Context, change func(*routes)) (ports, erro
 			return err
 		}
 		r.SSH, r.Kube, r.Agent = f.SSH, f.Kube, os.Getenv("SSH_AUTH_SOCK")
+		r.prune(time.Now())
 		change(&r)
 		// Also where nothing has changed: only a process that lives answers.
 		r.Version++
@@ -163,10 +189,11 @@ func (f *Forwarder) await(ctx context.Context, version int) (ports, error) {
 		}
 		if !alive {
 			lock.Release()
-			if r, err := readRoutes(f.Dir); err != nil || len(r.Wanted) == 0 {
+			r, err := readRoutes(f.Dir)
+			if r.prune(time.Now()); err != nil || len(r.Wanted) == 0 {
 				return have, err
 			}
-			if err := f.start(); err != nil {
+			if err = f.start(); err != nil {
 				return ports{}, err
 			}
 		}

@@ -2,6 +2,7 @@ package forward_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -118,6 +119,28 @@ func again(t *testing.T, url string) {
 	testkit.EventuallyNil(t, url, func() error { return echoes(t, url, "hello") })
 }
 
+// endSoon has the port of a sandbox end.
+func (c *carried) endSoon(t *testing.T, sandbox string) {
+	t.Helper()
+	path := filepath.Join(c.f.Dir, "routes.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var routes map[string]any
+	if err := json.Unmarshal(text, &routes); err != nil {
+		t.Fatal(err)
+	}
+	port := routes["wanted"].(map[string]any)[sandbox].([]any)[0].(map[string]any)
+	port["end"] = time.Now().Add(300 * time.Millisecond)
+	if text, err = json.Marshal(routes); err == nil {
+		err = state.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (c *carried) process(t *testing.T) int {
 	t.Helper()
 	for _, pid := range sshtest.Processes("forward\x00" + c.f.Dir) {
@@ -181,6 +204,28 @@ func TestForwarder(t *testing.T) {
 	if three := c.ensure(t, "three"); three == "" {
 		t.Error("nothing is carried after the last one")
 	}
+}
+
+// A port is closed at its end, and the process goes when nothing is left to carry, though nobody has
+// said so.
+func TestForwarderEnds(t *testing.T) {
+	t.Parallel()
+	c := newCarried(t)
+	c.w.End = time.Now().Add(-time.Hour)
+	one := c.ensure(t, "one") // somebody looks, so that it is carried for a while
+	again(t, one)
+	c.w.End = time.Now().Add(time.Hour)
+	two := c.ensure(t, "two")
+	c.endSoon(t, "one")
+	testkit.EventuallyNil(t, "the end of a port", func() error {
+		if err := echoes(t, one, "hello"); err == nil {
+			return errors.New("it is still carried")
+		}
+		return nil
+	})
+	again(t, two)
+	c.endSoon(t, "two")
+	sshtest.Gone(t, "forward\x00"+c.f.Dir)
 }
 
 // Many ask at once: one process serves all.

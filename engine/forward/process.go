@@ -74,15 +74,21 @@ func (p *process) run(ready io.Writer) error {
 	}
 	defer p.closeAll()
 	for first := true; ; first = false {
-		wanted, err := p.heed()
+		wanted, next, err := p.heed()
 		if err != nil || wanted == 0 {
 			return err
+		}
+		var end <-chan time.Time
+		if !next.IsZero() {
+			end = time.After(time.Until(next))
 		}
 		if first {
 			_, _ = io.WriteString(ready, "\n")
 		}
 		for changed := false; !changed; {
 			select {
+			case <-end:
+				changed = true
 			case event := <-watch.Events:
 				changed = filepath.Base(event.Name) == routesFile
 			case err := <-watch.Errors:
@@ -106,15 +112,17 @@ func (p *process) anew() error {
 	return writeJSON(filepath.Join(p.dir, portsFile), have)
 }
 
-// heed opens and closes ports as the routes say, and writes down which they are.
-func (p *process) heed() (wanted int, err error) {
+// heed opens and closes ports as the routes say, and writes down which they are. It returns how many
+// there are, and when the first of them ends.
+func (p *process) heed() (wanted int, next time.Time, err error) {
 	r, err := readRoutes(p.dir)
 	if err != nil {
-		return 0, err
+		return 0, next, err
 	}
+	next = r.prune(time.Now())
 	before, err := readPorts(p.dir)
 	if err != nil {
-		return 0, err
+		return 0, next, err
 	}
 	p.configure(r)
 	have := ports{Version: r.Version, Ports: map[string]int{}, Errors: map[string]string{}}
@@ -139,7 +147,7 @@ func (p *process) heed() (wanted int, err error) {
 		}
 		have.Ports[key] = p.open[key].number
 	}
-	return len(keep), writeJSON(filepath.Join(p.dir, portsFile), have)
+	return len(keep), next, writeJSON(filepath.Join(p.dir, portsFile), have)
 }
 
 // configure begins anew where the options are others.

@@ -3,6 +3,7 @@ package forward
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/seer-engine/seer/engine/kube"
 	"github.com/seer-engine/seer/engine/ssh"
@@ -11,10 +12,16 @@ import (
 
 // Wanted is a port of a sandbox that a [Forwarder] carries.
 type Wanted struct {
-	Port   int    `json:"port"`
-	Route  Route  `json:"route"`
-	Target string `json:"target"` // behind the route, as for Dial of its client
+	Port   int       `json:"port"`
+	Route  Route     `json:"route"`
+	Target string    `json:"target"`       // behind the route, as for Dial of its client
+	End    time.Time `json:"end,omitzero"` // from when on it is not carried any more; zero = never
 }
+
+// leastLife is how long a port is carried after somebody has asked for it: clocks may differ.
+const leastLife = 2 * time.Minute
+
+func (w Wanted) ended(now time.Time) bool { return !w.End.IsZero() && !now.Before(w.End) }
 
 // Route is a way to a target, of one kind.
 type Route struct {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/seer-engine/seer/engine/forward"
 	"github.com/seer-engine/seer/engine/kube"
@@ -76,10 +77,10 @@ func (h *Hosts) Run(ctx context.Context, name string, argv []string, stdin io.Re
 }
 
 // Ensure implements [machine.Routes].
-func (h *Hosts) Ensure(ctx context.Context, sandbox string, routes []machine.RoutedPort) (map[int]string, error) {
+func (h *Hosts) Ensure(ctx context.Context, sandbox string, end time.Time, routes []machine.RoutedPort) (map[int]string, error) {
 	var wanted []forward.Wanted
 	for _, r := range routes {
-		w := forward.Wanted{Port: r.Port}
+		w := forward.Wanted{Port: r.Port, End: end}
 		switch {
 		case r.Route.SSH != nil:
 			w.Route.SSH, w.Target = &forward.SSH{Host: r.Route.SSH.Host, Command: r.Route.SSH.Command}, r.Route.SSH.Target

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine/hosts"
 	"github.com/seer-engine/seer/engine/machine"
@@ -66,7 +67,7 @@ func TestKube(t *testing.T) {
 	l := testkit.Loopback(t)
 	testkit.ServeHTTP(t, l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "of the pod") }))
 	route := sdk.Route{Kube: &sdk.KubeRoute{Context: "lab", Namespace: "lab", Pod: "seer-one", Container: "seer", Target: fmt.Sprint("tcp:", testkit.Port(l))}}
-	urls, err := h.Ensure(t.Context(), "one", []machine.RoutedPort{{Port: 7070, Route: route}})
+	urls, err := h.Ensure(t.Context(), "one", time.Time{}, []machine.RoutedPort{{Port: 7070, Route: route}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +87,6 @@ func TestKube(t *testing.T) {
 		}
 		return nil
 	})
-	_, err = h.Ensure(t.Context(), "two", []machine.RoutedPort{{Port: 1}})
+	_, err = h.Ensure(t.Context(), "two", time.Time{}, []machine.RoutedPort{{Port: 1}})
 	testkit.WantCode(t, err, sdk.Unsupported, "does not know the way to port 1")
 }

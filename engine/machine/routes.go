@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -13,7 +14,9 @@ import (
 type Routes interface {
 	// Ensure has each of these ports of a sandbox carried to a port of this computer's
 	// loopback, which stays the same as long as that is possible. It returns the URL of each.
-	Ensure(ctx context.Context, sandbox string, routes []RoutedPort) (map[int]string, error)
+	// They end by themselves at the time end, as nobody may look when a machine ends by itself;
+	// zero = never.
+	Ensure(ctx context.Context, sandbox string, end time.Time, routes []RoutedPort) (map[int]string, error)
 	// Remove ends what is carried for a sandbox. It is idempotent.
 	Remove(ctx context.Context, sandbox string) error
 }
@@ -51,7 +54,7 @@ func (d *Driver) routed(ctx context.Context, p sdk.Provider, r *Record, o *sdk.O
 	if len(routes) == 0 {
 		return nil, nil
 	}
-	urls, err := d.ensure(ctx, r.ID, routes)
+	urls, err := d.ensure(ctx, r, routes)
 	if err != nil {
 		if len(r.Routes) == 0 { // of a start that may fail: the record does not know of them
 			d.unroute(ctx, r.ID)
@@ -73,11 +76,19 @@ func carried(endpoints []sdk.Endpoint, urls map[int]string) []sdk.Endpoint {
 	return endpoints
 }
 
-func (d *Driver) ensure(ctx context.Context, id string, routes []RoutedPort) (map[int]string, error) {
+func (d *Driver) ensure(ctx context.Context, r *Record, routes []RoutedPort) (map[int]string, error) {
 	if d.Routes == nil {
 		return nil, sdk.Errorf(sdk.Unsupported, "this program cannot reach machines by routes")
 	}
-	return d.Routes.Ensure(ctx, id, routes)
+	return d.Routes.Ensure(ctx, r.ID, r.routesEnd(), routes)
+}
+
+// routesEnd is when no port of the machine needs to be carried any more; zero = not known.
+func (r *Record) routesEnd() time.Time {
+	if r.HardEnd.IsZero() {
+		return time.Time{}
+	}
+	return r.HardEnd.Add(grace)
 }
 
 // Reach makes sure that what carries the ports of a machine of the ledger runs, and returns
@@ -87,7 +98,7 @@ func Reach(ctx context.Context, through Routes, r Record) (Record, error) {
 	if !r.Live() || len(r.Routes) == 0 {
 		return r, nil
 	}
-	urls, err := through.Ensure(ctx, r.ID, r.Routes)
+	urls, err := through.Ensure(ctx, r.ID, r.routesEnd(), r.Routes)
 	if err != nil {
 		return r, err
 	}

@@ -74,7 +74,7 @@ type carrier struct {
 	open  map[string][]machine.RoutedPort // by sandbox
 }
 
-func (c *carrier) Ensure(_ context.Context, sandbox string, routes []machine.RoutedPort) (map[int]string, error) {
+func (c *carrier) Ensure(_ context.Context, sandbox string, _ time.Time, routes []machine.RoutedPort) (map[int]string, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
