@@ -283,7 +283,7 @@ func visible(t *testing.T, home string) (found []string) {
 		in := filepath.Base(filepath.Dir(path))
 		known := strings.HasSuffix(path, ".lock") || strings.HasSuffix(path, ".incomplete") || strings.HasSuffix(path, ".incomplete.ranges") || strings.HasSuffix(path, ".seer")
 		switch {
-		case known, d.Name() == "CACHEDIR.TAG", d.Name() == "swept":
+		case known, d.Name() == "CACHEDIR.TAG", d.Name() == "swept", in == ".rates": // how fast it came, also of what was broken off
 		case in == "blobs":
 			if data, err := os.ReadFile(path); err != nil || blobNames(data) != d.Name() && fmt.Sprintf("%x", sha256.Sum256(data)) != d.Name() {
 				found = append(found, path)

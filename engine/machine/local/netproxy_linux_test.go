@@ -260,7 +260,9 @@ func TestBubblewrapItselfKilledBeforeItsProxy(t *testing.T) {
 				eventually(t, "what is inside", func() bool { _, ok := f.inner(spec.Key); return ok })
 				for _, pid := range processesWith("SEER_MACHINE=" + spec.Key) {
 					if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) == "bwrap\n" {
+						start, _ := startOf(pid)
 						_ = syscall.Kill(pid, syscall.SIGKILL)
+						eventually(t, "the end of bwrap", func() bool { return !alive(process{PID: pid, Start: start}) })
 						break // the first one is the outer one
 					}
 				}
