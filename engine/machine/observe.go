@@ -161,7 +161,13 @@ func (d *Driver) take(ctx context.Context, p sdk.Provider, r *Record, o sdk.Obse
 // apply writes what was observed, unless somebody has ended the sandbox since.
 func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation, routes []RoutedPort) error {
 	if same(r, o) {
-		return nil
+		if len(routes) == 0 {
+			return nil
+		}
+		if now, err := d.Ledger.Get(r.ID); err != nil || now.Live() {
+			return err
+		}
+		// It was ended before its ports were carried again, so that this writes nothing but ends them.
 	}
 	// A start looks after its machine itself: it may be about to end it and to take
 	// another.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -92,15 +93,20 @@ func (r *Record) routesEnd() time.Time {
 }
 
 // Reach makes sure that what carries the ports of a machine of the ledger runs, and returns
-// the record with the addresses that they have now. It asks no provider, and does nothing for
-// machines that are reached without routes.
-func Reach(ctx context.Context, through Routes, r Record) (Record, error) {
+// the record with the addresses that they have now; that of the ledger if the machine has ended. It
+// asks no provider, and does nothing for machines that are reached without routes.
+func Reach(ctx context.Context, l *Ledger, through Routes, r Record) (Record, error) {
 	if !r.Live() || len(r.Routes) == 0 {
 		return r, nil
 	}
 	urls, err := through.Ensure(ctx, r.ID, r.routesEnd(), r.Routes)
 	if err != nil {
 		return r, err
+	}
+	// Whoever has ended it since r was read may have ended what carries its ports before.
+	now, err := l.Get(r.ID)
+	if err != nil || !now.Live() {
+		return now, errors.Join(err, through.Remove(context.WithoutCancel(ctx), r.ID))
 	}
 	r.Endpoints = carried(r.Endpoints, urls)
 	return r, nil

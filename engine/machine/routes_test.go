@@ -68,15 +68,19 @@ func (p *routed) Route(_ context.Context, handle string, port int) (sdk.Route, e
 
 // carrier carries ports in memory.
 type carrier struct {
-	first int // port of this computer
-	err   error
-	late  error                           // once the ports are carried
-	open  map[string][]machine.RoutedPort // by sandbox
+	first  int // port of this computer
+	err    error
+	before func()                          // the ports are carried
+	late   error                           // once the ports are carried
+	open   map[string][]machine.RoutedPort // by sandbox
 }
 
 func (c *carrier) Ensure(_ context.Context, sandbox string, _ time.Time, routes []machine.RoutedPort) (map[int]string, error) {
 	if c.err != nil {
 		return nil, c.err
+	}
+	if c.before != nil {
+		c.before()
 	}
 	c.open[sandbox] = routes
 	if c.late != nil {
@@ -162,13 +166,43 @@ func TestReachMendsWhatCarries(t *testing.T) {
 	clear(c.open)
 	c.first = 30000
 	p.unreachable = "the host is away"
-	again, err := machine.Reach(t.Context(), c, r)
+	again, err := machine.Reach(t.Context(), b.ledger, c, r)
 	if url, _ := again.Endpoint(7070); err != nil || url != "http://127.0.0.1:37070" || len(c.open[r.ID]) != 1 {
 		t.Errorf("reached %+v, %v", again, err)
 	}
 	c.err = errors.New("no port is free")
-	if _, err := machine.Reach(t.Context(), c, r); err == nil || !errors.Is(err, c.err) {
+	if _, err := machine.Reach(t.Context(), b.ledger, c, r); err == nil || !errors.Is(err, c.err) {
 		t.Errorf("without a port: %v", err)
+	}
+}
+
+// TestEndedWhileItIsReached ends a machine after its record was read, and before its ports are carried.
+func TestEndedWhileItIsReached(t *testing.T) {
+	t.Parallel()
+	for name, reach := range map[string]func(*bench, *carrier, machine.Record) (machine.Record, error){
+		"to connect": func(b *bench, c *carrier, r machine.Record) (machine.Record, error) {
+			return machine.Reach(t.Context(), b.ledger, c, r)
+		},
+		"to look": func(b *bench, _ *carrier, _ machine.Record) (machine.Record, error) {
+			all, err := b.driver.Refresh(t.Context())
+			if err != nil || len(all) != 1 {
+				t.Fatal(all, err)
+			}
+			return all[0], nil
+		},
+	} {
+		b, _, c := newRouted(t)
+		r := b.mustStart("one")
+		c.before = func() {
+			c.before = nil
+			if _, err := b.driver.End(t.Context(), r, "enough"); err != nil {
+				t.Error(err)
+			}
+		}
+		if now, err := reach(b, c, r); err != nil || now.Live() || len(c.open) != 0 {
+			t.Errorf("%s: %+v, %v; still carried: %+v", name, now, err, c.open)
+		}
+		b.nothingLeft()
 	}
 }
 

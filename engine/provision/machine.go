@@ -56,7 +56,7 @@ type Machine struct {
 
 // Connector makes the ways to machines.
 type Connector struct {
-	Ledger lease.Ledger
+	Ledger *machine.Ledger
 	Ended  func(context.Context, machine.Record) error // nil unless the machine is known to have ended
 	Local  func() (sdk.Provider, error)                // the provider of this computer
 	Routes machine.Routes                              // carries ports of machines to this computer
@@ -74,7 +74,7 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), reachTimeout)
 		defer cancel()
 		var err error
-		if r, err = machine.Reach(ctx, c.Routes, r); err != nil {
+		if r, err = machine.Reach(ctx, c.Ledger, c.Routes, r); err != nil {
 			return Machine{}, errdefs.Wrap(errdefs.KindProvider, err)
 		}
 	}
@@ -90,7 +90,10 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 		runtime.Mend(func(ctx context.Context) bool { return c.listensAgain(ctx, r.Handle) })
 	}
 	if len(r.Routes) > 0 {
-		runtime.Mend(func(ctx context.Context) bool { _, err := machine.Reach(ctx, c.Routes, r); return err == nil })
+		runtime.Mend(func(ctx context.Context) bool {
+			now, err := machine.Reach(ctx, c.Ledger, c.Routes, r)
+			return err == nil && now.Live()
+		})
 	}
 	if r.Handle != "" && c.Ended != nil {
 		runtime.Fate(func(ctx context.Context) error { return c.Ended(ctx, r) })
