@@ -317,4 +317,4 @@ await '[ -z "$(on_node ctr -n k8s.io containers ls -q)" ]'
 await '! inside grep -q seer- /proc/self/mountinfo'
 await '[ -z "$(inside find /sys/fs/cgroup -path "*seer-kubernetes-$cluster*/pod*" -type d)" ]'
 await '[ -z "$(inside ls /run/netns 2>/dev/null)" ]'
-await '[ -z "$(programs)" ]'
+await '[ -z "$(programs)" ]' || { programs | xargs -r ps -o pid,ppid,etime,args -p; tail -n +1 "$HOME"/.local/state/seer/forward/*; false; }
