@@ -66,8 +66,8 @@ lint-quick:
 	$(GO) mod verify >/dev/null
 
 # What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a model
-# in training, a registry server that has to be compiled.
-LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestKilledPull|TestPythonIsKilledOnACloud|TestHubModelsOnACloud|TestHiddenHubModelsOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff|TestTraining)$$
+# in training, a registry server that has to be compiled, attacks of all kinds.
+LONG := ^(TestRegistry.*|TestAttacksHidden|TestAttacksBuilds|TestAttacksOnCalls|TestAttacksOnPages|TestHostileRequests|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestKilledPull|TestKilledWhileItWaits|TestKilledParts|TestPythonIsKilledOnACloud|TestHubModelsOnACloud|TestHiddenHubModelsOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff|TestTraining)$$
 # What needs gVisor's runsc, which takes minutes to build, runs in e2e/gvisor.sh.
 GVISOR := TestGVisor|/^gvisor$$
 
@@ -85,7 +85,7 @@ GOTEST := $(GO) test $(TESTFLAGS) -vet off -parallel 4 -ldflags '-s -w'
 unit race-built long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit race-built long-built: export GORACE = atexit_sleep_ms=100
-LONGEST := ./cmd/seer ./internal/acceptance ./engine/run ./engine/python ./engine ./engine/runtime ./engine/machine/local ./engine/plugin/host
+LONGEST := ./cmd/seer ./internal/acceptance ./engine/run ./engine/python ./engine ./engine/runtime ./engine/machine/local ./engine/plugin/host ./engine/agent/doctor
 unit: compiled
 	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' $(LONGEST) ./...
 
@@ -115,7 +115,7 @@ e2e: setup-e2e build compiled
 .PHONY: long long-built
 long: setup-e2e build compiled long-built
 long-built:
-	$(GOTEST) -timeout 40m -run '$(LONG)' ./internal/acceptance ./examples
+	$(GOTEST) -timeout 40m -run '$(LONG)' ./internal/acceptance ./examples ./engine ./engine/run ./engine/python ./engine/runtime ./engine/plugin/host
 	$(RACE) $(GOTEST) -race -timeout 40m -run '$(LONG)' ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their fakes: plugins, host, driver, tunnel, the whole program, and
