@@ -147,6 +147,7 @@ func TestShell(t *testing.T) {
 	y.types("trap 'echo caught-$((1+1))' INT; echo wait-$((1+2)); sleep 600\r")
 	y.sees("wait-3")
 	y.typesUntil("caught-2", "\x03")
+	y.typesUntil("ready-5", "\recho ready-$((2+3))\r") // behind each Ctrl-C, which removes what was typed
 	y.types("(exit 5)\r\x04")
 	y.ends(5)
 	if y.raw() {
