@@ -119,7 +119,7 @@ func (c *Client) runNow(ctx context.Context, host, line string, command Command)
 		return Result{Stdout: out.bytes(), Stderr: said.bytes(), Code: code}, nil
 	case errors.Is(err, exec.ErrNotFound):
 		return Result{}, errorf(host, NoSSH, "%v; install OpenSSH's client", err)
-	case !said.begun():
+	case !said.begun() && !out.begun(): // a cut may have lost either mark
 		return Result{}, c.classify(host, said.before())
 	}
 	return Result{}, errorf(host, Lost, "the connection was cut while the command ran%s; it may have run to its end", because(string(said.bytes())))
