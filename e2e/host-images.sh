@@ -1,6 +1,6 @@
 # Images on hosts and clusters, as docs/providers/ssh.md and slurm.md have it, with a real sshd and
-# real daemons of Slurm: a folder, a squashfs file and a SIF file; what is refused, and where; at the
-# end nothing is left.
+# real daemons of Slurm: a folder, a squashfs file and a SIF file, and a notebook with packages in
+# it; what is refused, and where; at the end nothing is left.
 export PATH=$PATH:/usr/sbin
 lacks=
 for program in mksquashfs unsquashfs sshd; do
@@ -66,6 +66,17 @@ for kind in system lab.sqsh lab.sif; do
   "$SEER" up "${kind#lab.}.yaml" --name "${kind#lab.}" --yes -q >/dev/null
   inside "${kind#lab.}"
 done
+experiment notebook ssh "$images/lab.sif" $'\n  execution_mode: notebook\n  python_packages: [einops]'
+"$SEER" up notebook.yaml --name notebook --yes -q >/dev/null
+python3 "$TOP/e2e/ssh/session.py" notebook notebook
+PYTHONPATH=$TOP/e2e/cloud-sessions python3 -c '
+from tools import MCP
+mcp = MCP("--notebook", "notebook", "--out", "cells")
+mcp.call("start_new_session", experiment_name="e2e")
+print(mcp.cell("""import einops; print(open("/etc/image").read().strip(), einops.__name__)""").strip())
+mcp.close()' >cell.txt
+grep -qx 'of the image einops' cell.txt || { cat cell.txt; false; }
+"$SEER" down notebook -q
 "$SEER" doctor --provider ssh --file sif.yaml --set sandbox.network=none >checks.txt
 grep -q "^ok  image $images/lab.sif on box" checks.txt
 grep -q '^ok  unsquashfs on box' checks.txt

@@ -38,6 +38,10 @@ def system(root):
             path = os.path.join(folder, file)
             if os.path.isfile(path):
                 (program if file.endswith(".so") else put)(path, to + path[len(library):])
+    libc = next(library for library in done if library.endswith("/libc.so.6"))
+    for name in ("librt.so.1", "libdl.so.2", "libpthread.so.0", "libgcc_s.so.1", "libstdc++.so.6"):  # on which wheels may rely
+        if os.path.join(os.path.dirname(libc), name) not in done:
+            put(os.path.join(os.path.dirname(libc), name))
     shutil.copytree("/usr/share/python-wheels", root + "/usr/share/python-wheels")  # where Debian has pip
     put("/etc/ssl/certs/ca-certificates.crt")
     for tool in ("sh", "cat", "ls", "id", "sleep"):
