@@ -1,7 +1,6 @@
 package plugintest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk/schema"
@@ -18,21 +17,17 @@ import (
 
 // answers holds what the plugin has answered against the contract's schema.
 type answers struct {
-	compiler *jsonschema.Compiler
+	contract jsonschema.Schema
 
 	mu      sync.Mutex
-	schemas map[string]*jsonschema.Schema // by export
+	schemas map[string]*jsonschema.Resolved // by export
 	seen    int
 	wrong   map[string]string // by export: the first mistake
 }
 
 func newAnswers() (*answers, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.Contract()))
-	if err != nil {
-		return nil, err
-	}
-	a := &answers{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, wrong: map[string]string{}}
-	return a, a.compiler.AddResource(schema.ContractURL, doc)
+	a := &answers{schemas: map[string]*jsonschema.Resolved{}, wrong: map[string]string{}}
+	return a, json.Unmarshal(schema.Contract(), &a.contract)
 }
 
 // take is [host.Options.Answer].
@@ -44,21 +39,27 @@ func (a *answers) take(_ host.Plugin, export string, answer json.RawMessage) {
 		return
 	}
 	if err := a.validate(export, answer); err != nil {
-		a.wrong[export] = strings.Join(strings.Fields(err.Error()), " ")
+		text := strings.Join(strings.Fields(err.Error()), " ")
+		if _, inner, ok := strings.Cut(text, "/$defs/"+export+".result: "); ok {
+			text = inner
+		}
+		a.wrong[export] = text
 	}
 }
 
 func (a *answers) validate(export string, answer json.RawMessage) error {
 	have := a.schemas[export]
 	if have == nil {
+		result := a.contract
+		result.Ref = "#/$defs/" + export + ".result"
 		var err error
-		if have, err = a.compiler.Compile(schema.ContractURL + "#/$defs/" + export + ".result"); err != nil {
+		if have, err = result.Resolve(nil); err != nil {
 			return err
 		}
 		a.schemas[export] = have
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
-	if err != nil {
+	var value any
+	if err := json.Unmarshal(answer, &value); err != nil {
 		return err
 	}
 	return have.Validate(value)
