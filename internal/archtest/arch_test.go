@@ -227,6 +227,9 @@ var notInEngine = []string{
 	"k8s.io/", module + "/engine/run", module + "/engine/mcp",
 }
 
+// notInSeer must not be linked into the program: it would do its work at each start.
+var notInSeer = []string{"github.com/santhosh-tekuri/jsonschema"}
+
 func goList(t *testing.T, args ...string) []string {
 	t.Helper()
 	return goListFor(t, nil, args...)
@@ -365,12 +368,14 @@ func inPlaces(places []string, pkg string) bool {
 	return false
 }
 
-func TestEngineLinksNothingUnused(t *testing.T) {
-	for _, dep := range goList(t, "-deps", "./engine") {
-		for _, banned := range notInEngine {
-			// engine/run must not stand for engine/runtime.
-			if strings.HasPrefix(dep+"/", strings.TrimSuffix(banned, "/")+"/") {
-				t.Errorf("importing engine links %s", dep)
+func TestNothingUnusedIsLinked(t *testing.T) {
+	for root, unused := range map[string][]string{"./engine": notInEngine, "./cmd/seer": notInSeer} {
+		for _, dep := range goList(t, "-deps", root) {
+			for _, banned := range unused {
+				// engine/run must not stand for engine/runtime.
+				if strings.HasPrefix(dep+"/", strings.TrimSuffix(banned, "/")+"/") {
+					t.Errorf("%s links %s", root, dep)
+				}
 			}
 		}
 	}
