@@ -2,7 +2,7 @@
 # behind a real bastion: the example has the results of a local run; calls survive a connection
 # that is cut, a restarted sshd, a sleeping computer and killed programs; a terminal and a notebook
 # work; at the end nothing is left. E2E_CUT is how many seconds sshd is away and this computer
-# sleeps (2).
+# sleeps (2), E2E_MANY how many sandboxes start at once (10).
 . "$TOP/e2e/ssh/lab.sh"
 trap '"$SEER" down --all -q >/dev/null 2>&1 || true; stop_sshd box bastion' EXIT
 start_sshd box bastion
@@ -202,8 +202,20 @@ wait $notebook || { cat notebook.log && exit 1; }
 python3 "$TOP/e2e/ssh/session.py" notebook notebook
 "$SEER" down notebook -q >/dev/null
 
+echo "== many at once"
+many=${E2E_MANY:-10} starting=()
+printf 'name: many\nsandbox: {provider: ssh, timeout: 20m}\nserve: [{file: interface.py, expose_as: library, name: tools}]\n' >many.yaml
+for i in $(seq "$many"); do
+  "$SEER" up many.yaml --name "many-$i" --yes -q >"many-$i.txt" 2>&1 &
+  starting+=($!)
+done
+failed=
+for i in $(seq "$many"); do wait "${starting[$((i - 1))]}" || { cat "many-$i.txt"; failed=1; }; done
+test -z "$failed"
+for i in $(seq "$many"); do test "$("$SEER" call "many-$i" tools.echo "text=n$i")" = "\"n$i\""; done
+
 echo "== nothing is left"
-"$SEER" down lab -q >/dev/null
+"$SEER" down --all -q >/dev/null
 grep -qx kept "$LAB/home/.local/share/seer/volumes/seer-shared/note" # a volume outlives sandboxes
 "$SEER" gc --provider ssh >/dev/null
 test ! -e "$LAB/home/.local/share/seer/volumes/seer-shared"

@@ -36,7 +36,12 @@ type Checker struct {
 	Now      func() time.Time
 }
 
-// Known returns findings that are not older than [Keep], or else looks.
+// lookWait is how long a program waits for another one that looks for the same: many may start at
+// once.
+const lookWait = 30 * time.Second
+
+// Known returns findings that are not older than [Keep], or else looks. Of programs that ask the same
+// at the same time, one looks, unless that takes long.
 func (c Checker) Known(ctx context.Context, provider string, q sdk.CheckQuery) ([]sdk.Finding, error) {
 	file, key, err := c.place(ctx, provider, q)
 	if err != nil {
@@ -44,6 +49,14 @@ func (c Checker) Known(ctx context.Context, provider string, q sdk.CheckQuery) (
 	}
 	if e, ok := c.read(file)[key]; ok && c.fresh(e) {
 		return e.Findings, nil
+	}
+	wait, cancel := context.WithTimeout(ctx, lookWait)
+	defer cancel()
+	if lock, err := state.Acquire(wait, file+"."+key[:16]+".lock"); err == nil {
+		defer lock.Remove()
+		if e, ok := c.read(file)[key]; ok && c.fresh(e) {
+			return e.Findings, nil
+		}
 	}
 	return c.Look(ctx, provider, q)
 }

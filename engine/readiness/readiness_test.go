@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -156,5 +157,24 @@ func TestQuery(t *testing.T) {
 	}
 	if q := readiness.Usual(func(string) string { return "" }); len(q.Hosts) != 2 {
 		t.Errorf("%+v", q)
+	}
+}
+
+// TestManyAskAtOnce: one of them looks, as a look is many commands on the same host.
+func TestManyAskAtOnce(t *testing.T) {
+	t.Parallel()
+	c := &cluster{features: []sdk.Feature{sdk.FeatureCheck}, found: []sdk.Finding{{Name: "login", State: sdk.FindingOK}}}
+	w := open(t, c)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if found, err := w.Known(t.Context(), "lab", sdk.CheckQuery{}); err != nil || !reflect.DeepEqual(found, c.found) {
+				t.Errorf("%+v, %v", found, err)
+			}
+		})
+	}
+	all.Wait()
+	if len(c.asked) != 1 {
+		t.Errorf("it was looked at %d times", len(c.asked))
 	}
 }

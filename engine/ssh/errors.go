@@ -29,6 +29,8 @@ type Error struct {
 	Host    string
 	Kind    Kind
 	Message string // what failed: why; what to do
+
+	dropped bool // before a login, as sshd does with some where many come at once
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -95,7 +97,9 @@ func (c *Client) classify(host, said string) *Error {
 	if why == "" {
 		why = "the connection was cut"
 	}
-	return errorf(host, kind, "%s; try again when it can be reached", why)
+	err := errorf(host, kind, "%s; try again when it can be reached", why)
+	err.dropped = strings.HasPrefix(why, "Connection reset by ") || strings.HasPrefix(why, "kex_exchange_identification: ")
+	return err
 }
 
 // lastLine is the last line that says something, without what ssh says about its master.

@@ -5,12 +5,17 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/state"
 )
 
 // MaxOutput is the largest standard output, and standard error, of a command.
@@ -92,13 +97,35 @@ func (c *Client) run(ctx context.Context, host, line string, command Command) (R
 	case <-ctx.Done():
 		return Result{}, ctx.Err()
 	}
-	return c.runNow(ctx, host, line, command)
+	for wait := firstDrop; ; wait *= 2 {
+		result, err := c.runNow(ctx, host, line, command)
+		var failed *Error
+		if !errors.As(err, &failed) || !failed.dropped || command.Stdin != nil || wait > lastDrop {
+			return result, err
+		}
+		select {
+		case <-ctx.Done():
+			return Result{}, ctx.Err()
+		case <-time.After(wait + mathrand.N(wait)):
+		}
+	}
 }
+
+// A command whose connection sshd drops before the login is begun again, later than others.
+const (
+	firstDrop = 100 * time.Millisecond
+	lastDrop  = 2 * time.Second
+)
 
 func (c *Client) runNow(ctx context.Context, host, line string, command Command) (Result, error) {
 	if err := c.connect(ctx, host); err != nil {
 		return Result{}, err
 	}
+	end, err := c.turn(ctx, host)
+	if err != nil {
+		return Result{}, err
+	}
+	defer end()
 	mark := rand.Text()
 	script := "echo " + mark + "; echo " + mark + " >&2; " + line + "; c=$?; echo " + mark + " $c >&2; exit $c"
 	out := &marked{mark: mark, to: command.Stdout, limit: MaxOutput}
@@ -108,7 +135,7 @@ func (c *Client) runNow(ctx context.Context, host, line string, command Command)
 	out.full, said.full = cancel, cancel
 	cmd := c.command(inner, append(c.args(host, "BatchMode=yes", "ControlMaster=no"), "--", host, remote(script)))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, out, said
-	err := cmd.Run()
+	err = cmd.Run()
 	code, ended := said.end()
 	switch {
 	case ctx.Err() != nil:
@@ -123,6 +150,36 @@ func (c *Client) runNow(ctx context.Context, host, line string, command Command)
 		return Result{}, c.classify(host, said.before())
 	}
 	return Result{}, errorf(host, Lost, "the connection was cut while the command ran%s; it may have run to its end", because(string(said.bytes())))
+}
+
+const (
+	turnLimit = 10 * time.Second
+	turnPoll  = 20 * time.Millisecond
+)
+
+// turn waits until fewer than maxRunning commands of all programs of this user run on a host. Where
+// sshd refuses a session, OpenSSH makes a connection of its own, and sshd drops some of many. Others
+// may take hours, so that nobody waits for longer than turnLimit, and not all go on together.
+func (c *Client) turn(ctx context.Context, host string) (end func(), err error) {
+	late := time.After(mathrand.N(turnLimit))
+	for {
+		for i := range maxRunning {
+			lock, held, err := state.TryAcquire(fmt.Sprintf("%s.%d.lock", c.socket(host), i))
+			if err != nil {
+				return nil, errorf(host, Unusable, "%v", err)
+			}
+			if !held {
+				return lock.Release, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-late:
+			return func() {}, nil
+		case <-time.After(turnPoll):
+		}
+	}
 }
 
 // marked takes what comes behind a line that is a mark: start-up files of a shell may say

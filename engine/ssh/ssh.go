@@ -62,7 +62,7 @@ type Client struct {
 
 // hostState is what this process knows of a host.
 type hostState struct {
-	running chan struct{} // how many commands run at once; sshd's own limit is ten sessions
+	running chan struct{} // how many commands of this client run at once; sshd's own limit is ten sessions
 	program bring.Place
 }
 
