@@ -153,15 +153,15 @@ func (c *Client) runNow(ctx context.Context, host, line string, command Command)
 }
 
 const (
-	turnLimit = 10 * time.Second
+	turnLimit = 5 * time.Second
 	turnPoll  = 20 * time.Millisecond
 )
 
 // turn waits until fewer than maxRunning commands of all programs of this user run on a host. Where
 // sshd refuses a session, OpenSSH makes a connection of its own, and sshd drops some of many. Others
-// may take hours, so that nobody waits for longer than turnLimit, and not all go on together.
+// may take hours, so that each goes on after turnLimit, or up to twice as long: not all together.
 func (c *Client) turn(ctx context.Context, host string) (end func(), err error) {
-	late := time.After(mathrand.N(turnLimit))
+	late := time.After(turnLimit + mathrand.N(turnLimit))
 	for {
 		for i := range maxRunning {
 			lock, held, err := state.TryAcquire(fmt.Sprintf("%s.%d.lock", c.socket(host), i))

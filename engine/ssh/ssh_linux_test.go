@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,6 +202,32 @@ func TestRouteEndsAtOnce(t *testing.T) {
 }
 
 // The connection is cut while a command runs; the next one makes another one.
+// TestManyProgramsAtOnce runs more commands than sshd allows in a connection, by several programs.
+func TestManyProgramsAtOnce(t *testing.T) {
+	t.Parallel()
+	l := sshtest.New(t)
+	box := l.Start("box", "", "")
+	dir := filepath.Join(testkit.ShortDir(t), "s")
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 5 {
+		c := client(t, l, func(o *ssh.Options) { o.Dir = dir })
+		for range 5 {
+			all.Go(func() {
+				r, err := c.Run(t.Context(), "box", ssh.Command{Argv: []string{"sh", "-c", "sleep 0.1; echo done"}})
+				if err != nil || string(r.Stdout) != "done\n" {
+					t.Errorf("%q, %v", r.Stdout, err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	// Nobody waits for longer than that; whoever has may connect anew.
+	if n := box.Connections(); n != 1 && time.Since(began) < 5*time.Second {
+		t.Errorf("%d logins", n)
+	}
+}
+
 func TestServerDiesDuringCommand(t *testing.T) {
 	t.Parallel()
 	l := sshtest.New(t)
