@@ -121,10 +121,17 @@ func endChildren() {
 
 // words are what exec plugins write to standard error.
 type words struct {
-	mu   sync.Mutex
-	text []byte
-	at   time.Time
+	to *os.File // the end that they write to
+
+	mu          sync.Mutex
+	text        []byte
+	at          time.Time
+	asked, come int        // marks; see last
+	changed     *sync.Cond // come
 }
+
+// behind is a mark that is no part of a text.
+const behind = 0
 
 // maxWords is more than a line that people read.
 const maxWords = 4 << 10
@@ -136,7 +143,8 @@ func listen() (*words, error) {
 		return nil, err
 	}
 	os.Stderr = to
-	w := &words{}
+	w := &words{to: to}
+	w.changed = sync.NewCond(&w.mu)
 	go func() { _, _ = io.Copy(w, from) }()
 	return w, nil
 }
@@ -144,19 +152,33 @@ func listen() (*words, error) {
 func (w *words) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.text = append(w.text, p...)
-	w.text = bytes.Clone(w.text[max(0, len(w.text)-maxWords):])
-	w.at = time.Now()
+	text := bytes.ReplaceAll(p, []byte{behind}, nil)
+	if len(text) > 0 {
+		w.text = append(w.text, text...)
+		w.text = bytes.Clone(w.text[max(0, len(w.text)-maxWords):])
+		w.at = time.Now()
+	}
+	w.come += len(p) - len(text)
+	w.changed.Broadcast()
 	return len(p), nil
 }
 
 // recent is for how long the words of a plugin belong to an error.
 const recent = time.Minute
 
-// last is the last line that says something.
+// last is the last line that says something. What a plugin that has ended wrote is in the pipe, and a
+// mark behind it tells when it has been read.
 func (w *words) last() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.asked++
+	want := w.asked
+	w.mu.Unlock()
+	_, err := w.to.Write([]byte{behind})
+	w.mu.Lock()
+	for err == nil && w.come < want {
+		w.changed.Wait()
+	}
 	lines := strings.Split(strings.TrimSpace(string(w.text)), "\n")
 	if time.Since(w.at) > recent {
 		return ""
