@@ -115,7 +115,7 @@ e2e: setup-e2e build compiled
 .PHONY: long long-built
 long: setup-e2e build compiled long-built
 long-built:
-	$(GOTEST) -timeout 40m -run '$(LONG)' ./internal/acceptance ./examples ./engine ./engine/run ./engine/python ./engine/runtime ./engine/plugin/host
+	$(GOTEST) -timeout 40m -run '$(LONG)' -skip '$(GVISOR)' ./internal/acceptance ./examples ./engine ./engine/run ./engine/python ./engine/runtime ./engine/plugin/host
 	$(RACE) $(GOTEST) -race -timeout 40m -run '$(LONG)' ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their fakes: plugins, host, driver, tunnel, the whole program, and

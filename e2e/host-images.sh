@@ -133,7 +133,7 @@ experiment none slurm "$images/none.sif"
 grep -q "^--  image $images/none.sif on login .*no such file" checks.txt || { cat checks.txt; false; }
 refused "the image $images/none.sif: there is no such file" none.yaml
 for _ in $(seq 240); do # the folder of a job goes with its last process
-  if login 'ls -d /tmp/seer-2001-*' >left.txt 2>/dev/null; then sleep 0.25; else break; fi
+  if login "ls -d /tmp/seer-$SLURM_PORT-*" >left.txt 2>/dev/null; then sleep 0.25; else break; fi
 done
 test ! -s left.txt || { cat left.txt; false; }
 "$SEER" down --all -q

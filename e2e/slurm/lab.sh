@@ -66,4 +66,4 @@ import json, sys
 rows = json.load(sys.stdin)
 print(*[(r["state"], r.get("message", "")) for r in rows if r.get("name") == sys.argv[1]][-1:])' "$1"; }
 # With control groups, Slurm kills all of a job at once, and the next job on the node removes the folder.
-nothing_on_nodes() { ! login "[ '${SLURM_TRACK:-}' != cgroup ] && ls -d /tmp/seer-2001-* ||"' pgrep -u alice -f "[j]ob serve|[j]ob guard|[w]atchdog|[b]wrap "' >left.txt 2>/dev/null; }
+nothing_on_nodes() { ! login "[ '${SLURM_TRACK:-}' != cgroup ] && ls -d /tmp/seer-$SLURM_PORT-* ||"' pgrep -u alice -f "[j]ob serve|[j]ob guard|[w]atchdog|[b]wrap "' >left.txt 2>/dev/null; }
