@@ -21,7 +21,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Whoever ends a machine whose ports were never carried makes no folder.
+// TestRemoveOfNothing ends a machine whose ports were never carried: that makes no folder.
 func TestRemoveOfNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -103,7 +103,7 @@ func Reach(ctx context.Context, l *Ledger, through Routes, r Record) (Record, er
 	if err != nil {
 		return r, err
 	}
-	// Whoever has ended it since r was read may have ended what carries its ports before.
+	// The machine may have ended since r was read. Its end closed the ports before Ensure opened them.
 	now, err := l.Get(r.ID)
 	if err != nil || !now.Live() {
 		return now, errors.Join(err, through.Remove(context.WithoutCancel(ctx), r.ID))
