@@ -311,6 +311,7 @@ func otherFolder(t *testing.T, defended bool) error {
 
 // Who has confirmed is not asked again, and whoever only allows it once is.
 func TestConfirmations(t *testing.T) {
+	t.Parallel()
 	asked, answer := 0, trust.Once
 	e := newEngine(t, func(o *engine.Options) {
 		o.Trust = func(_ context.Context, e trust.Effects) (trust.Answer, error) {

@@ -90,6 +90,7 @@ func up(t *testing.T, e *engine.Engine, exp *experiment.Experiment, o engine.UpO
 }
 
 func TestScopedSandbox(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	exp := load(t, map[string]string{
 		"seer.yaml":        "name: t\nsandbox: {models: [./tiny-model], env: {COLOUR: blau}, local_files: [[./a.txt, /workspace/in/a.txt]], network: none}\n",
@@ -164,6 +165,7 @@ func TestScopedSandbox(t *testing.T) {
 }
 
 func TestServeAgainKeepsConnections(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	exp := load(t, map[string]string{"seer.yaml": "name: t\n", "interface.py": counter})
 	s := up(t, e, exp, engine.UpOptions{})
@@ -195,6 +197,7 @@ func TestServeAgainKeepsConnections(t *testing.T) {
 }
 
 func TestSecretsAreNeverShown(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, func(o *engine.Options) {
 		o.Trust = trust.All
 		o.LookupEnv = func(name string) (string, bool) {
@@ -231,6 +234,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 }
 
 func TestCancelledStartLeavesNothing(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	exp := load(t, map[string]string{"seer.yaml": "name: t\n"})
 	for after := range 12 { // cancelled a little later each time, so at another step
@@ -277,6 +281,7 @@ func attached(t *testing.T, e *engine.Engine, exp *experiment.Experiment, ttl ti
 }
 
 func TestAttachedLeaseEndsWithoutItsProgram(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	exp := load(t, map[string]string{"seer.yaml": "name: t\n"})
 	s := attached(t, e, exp, 2*time.Second, func(s *engine.Sandbox) error {
@@ -294,6 +299,7 @@ func TestAttachedLeaseEndsWithoutItsProgram(t *testing.T) {
 }
 
 func TestTwoEnginesInOneProcess(t *testing.T) {
+	t.Parallel()
 	a, b := newEngine(t), newEngine(t)
 	exp := load(t, map[string]string{"seer.yaml": "name: t\n"})
 	up(t, a, exp, engine.UpOptions{Name: "same"})
@@ -325,6 +331,7 @@ func TestClosedEngine(t *testing.T) {
 
 // TestEndedWhileStarted: who waits for a start is told that somebody else has ended it.
 func TestEndedWhileStarted(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	exp := load(t, map[string]string{"seer.yaml": "name: t\n"})
 	_, err := e.Up(t.Context(), exp, engine.UpOptions{Name: "lab", Progress: func(ev engine.Event) {

@@ -143,6 +143,7 @@ func byFolder(t *testing.T, defended bool) error {
 
 // What has nothing to do with a hidden model's name may be brought later.
 func TestHiddenModelAndOrdinaryFiles(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	exp := hidden(t, "execution_mode: cli, network: none", "", map[string]string{
 		"ok.txt": "a 9b model, of the llama family", "deep/quagmire.txt": "x", "interface.py": "@expose\ndef f() -> int:\n    return 1\n",

@@ -14,6 +14,7 @@ const setup = "from setuptools import setup; setup(name='lib', version='1', py_m
 
 // Clones are whole repositories, of the commit that the ref was, made once.
 func TestRepos(t *testing.T) {
+	t.Parallel()
 	git := testsource.NewGit(t, "")
 	git.Commit("sub", map[string]string{"deep.txt": "deep"})
 	git.Commit("lib", map[string]string{"lib.py": "VALUE = 1\n", "setup.py": setup})
@@ -43,6 +44,7 @@ func TestRepos(t *testing.T) {
 }
 
 func TestPrivateRepo(t *testing.T) {
+	t.Parallel()
 	const token = "tok-7f3a9c"
 	git := testsource.NewGit(t, token)
 	git.Commit("private", map[string]string{"a.txt": "mine"})
@@ -64,6 +66,7 @@ func TestPrivateRepo(t *testing.T) {
 }
 
 func TestReposThatFail(t *testing.T) {
+	t.Parallel()
 	git := testsource.NewGit(t, "")
 	git.Commit("lib", map[string]string{"a.txt": "1"})
 	b := newBench(t, nil)

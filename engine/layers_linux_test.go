@@ -126,6 +126,7 @@ func shell(t *testing.T, s *engine.Sandbox, command string) string {
 const password = "pa55-word"
 
 func TestLayerOfPackages(t *testing.T) {
+	t.Parallel()
 	index := testsource.NewIndex(t, password,
 		testsource.Package{Name: "alpha", Version: "1.0", Needs: []string{"beta"}, Script: "alpha-says", Data: "share/jupyter/alpha.txt"},
 		testsource.Package{Name: "beta", Version: "2.0"}, testsource.Package{Name: "gamma", Version: "3.0"}, testsource.Package{Name: "beta", Version: "2.1"})
@@ -185,6 +186,7 @@ func TestLayerOfPackages(t *testing.T) {
 }
 
 func TestLayerThatFails(t *testing.T) {
+	t.Parallel()
 	index := testsource.NewIndex(t, "",
 		testsource.Package{Name: "left", Version: "1.0", Needs: []string{"base==1.0"}}, testsource.Package{Name: "right", Version: "1.0", Needs: []string{"base==2.0"}},
 		testsource.Package{Name: "base", Version: "1.0"}, testsource.Package{Name: "base", Version: "2.0"}, testsource.Package{Name: "broken", Version: "1.0", Broken: true})
@@ -207,6 +209,7 @@ func TestLayerThatFails(t *testing.T) {
 
 // Two starts at once make one layer; one that is given up leaves none.
 func TestLayerIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	index := testsource.NewIndex(t, "", testsource.Package{Name: "slow", Version: "1.0"})
 	at, err := url.Parse(index.URL)
 	if err != nil {
@@ -289,6 +292,7 @@ func TestWhatKilledBuildsLeave(t *testing.T) {
 
 // Without isolation there are no mounts, and everything is on the machine itself.
 func TestPackagesWithoutIsolation(t *testing.T) {
+	t.Parallel()
 	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: "1.0", Script: "alpha-says"})
 	git := testsource.NewGit(t, "")
 	git.Commit("lib", map[string]string{"a.txt": "one"})
@@ -303,6 +307,7 @@ func TestPackagesWithoutIsolation(t *testing.T) {
 }
 
 func TestPythonVersion(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	exp := load(t, map[string]string{"seer.yaml": "sandbox: {python_version: '3.99'}\n"})
 	_, err := b.Up(t.Context(), exp, engine.UpOptions{})

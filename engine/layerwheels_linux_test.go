@@ -22,6 +22,7 @@ import (
 // TestWheelsAreSharedByContent: what one build has downloaded, the next one takes, also
 // where a repository's own pip wants it.
 func TestWheelsAreSharedByContent(t *testing.T) {
+	t.Parallel()
 	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: "1.0", Needs: []string{"beta"}},
 		testsource.Package{Name: "beta", Version: "1.0"}, testsource.Package{Name: "gamma", Version: "1.0"})
 	git := testsource.NewGit(t, "")
@@ -59,6 +60,7 @@ func (b *bench) wheels() []string {
 
 // TestSettingsOfTheExperimentName: what an experiment says of pip makes layers of its own.
 func TestSettingsOfTheExperimentName(t *testing.T) {
+	t.Parallel()
 	key := func(variables map[string]string, text string) string { return layerKey(newBench(t, variables), text) }
 	const packages = "python_packages: [einops], execution_mode: notebook"
 	plain := key(nil, "sandbox: {"+packages+"}\n")
@@ -255,6 +257,7 @@ func changeOwnFindLinks(t *testing.T, defended bool) error {
 // TestFolderOfLinks: a folder that nobody changes installs, is copied where it is the
 // experiment's, and names the layer by what is in it.
 func TestFolderOfLinks(t *testing.T) {
+	t.Parallel()
 	for _, own := range []bool{false, true} {
 		exp := load(t, map[string]string{"seer.yaml": "sandbox: {python_packages: [alpha], env: {PIP_NO_INDEX: '1'}}\n", "links/x/y.txt": ""})
 		links := filepath.Join(filepath.Dir(exp.File), "links")
@@ -311,6 +314,7 @@ func readPrivateWheels(t *testing.T, defended bool) error {
 
 // TestBuildsAddOnlyPlainFiles: links, pipes and files of other names are left out.
 func TestBuildsAddOnlyPlainFiles(t *testing.T) {
+	t.Parallel()
 	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: "1.0"})
 	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL})
 	name := func(digit string) string { return "/seer/build/fresh/" + strings.Repeat(digit, 64) }

@@ -16,6 +16,7 @@ import (
 // An own cluster keeps everything in its queue; the cloud behind it gets the sandbox after max_wait,
 // or at once where the cluster expects a longer wait. Nothing is left in the queue.
 func TestMaxWaitOfAnExperiment(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		offer   sdk.Offer
 		said    string

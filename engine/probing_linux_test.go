@@ -79,6 +79,7 @@ def find(name):
 
 // Whoever puts the name where the agent can see it is told where, and has no sandbox.
 func TestHiddenNameThatIsToldIsFound(t *testing.T) {
+	t.Parallel()
 	const name = "Quagmire_9B"
 	git := testsource.NewGit(t, "")
 	git.Commit("planted", map[string]string{"docs/notes é.txt": "weights: acme/" + name + "\n"})
@@ -156,6 +157,7 @@ func TestHiddenNameInWhatTheAgentIsGiven(t *testing.T) {
 
 // The prepared kernel of a notebook is looked at as well, and is as it was.
 func TestHiddenModelInNotebook(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, map[string]string{"SEER_PYTHON": testbuild.Jupyter(t)})
 	told := hidden(t, "execution_mode: notebook", ", init: 'secret = [\"quag\" + \"mire-9b\"]; import os; os.environ[\"TARGET\"] = secret[0]'", nil)
 	var found *engine.HiddenError

@@ -12,6 +12,7 @@ import (
 
 // The layer of a sandbox is pruned only after the sandbox has ended.
 func TestPruneKeepsTheLayerOfASandbox(t *testing.T) {
+	t.Parallel()
 	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: "1.0"})
 	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL})
 	s := b.up("sandbox: {python_packages: [alpha]}\n")

@@ -28,6 +28,7 @@ mount --rbind "$dev" /dev
 
 // TestGPUCommands: the whole program with two GPUs that are stand-ins, from plan to down.
 func TestGPUCommands(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	smi := fakesmi.New(t, fakesmi.GPU{Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-a", Total: 81559}, fakesmi.GPU{Index: 1, Name: "NVIDIA A100", UUID: "GPU-m", Total: 40960, MIG: "Enabled"})
 	p.write("exp.yaml", "name: g\nsandbox: {provider: local, gpu: H100, gpu_share: 4, isolation: bubblewrap, timeout: 10m, execution_mode: cli}\n")

@@ -102,6 +102,7 @@ func hubProgram(t *testing.T, h *fakehub.Hub) *program {
 }
 
 func TestHubModels(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	p := hubProgram(t, h)
 	out, said := p.runs("run", "--yes", "exp.yaml")
@@ -154,6 +155,7 @@ def data() -> list[list[str]]:
 // Datasets are fetched, confirmed, mounted and shown as models are. Sandboxes with different
 // patterns run side by side, and each has its own files.
 func TestHubDatasetsAndPatterns(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	p := hubProgram(t, h)
 	p.write("interface.py", dataInterface)
@@ -197,6 +199,7 @@ func TestHubDatasetsAndPatterns(t *testing.T) {
 // one, and nothing of a sandbox that a snapshot was taken of. Without a way to the Hub they do
 // not look for it. Only the token that the experiment lists as a secret is there.
 func TestHubCacheInSandbox(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	p := hubProgram(t, h)
 	home := t.TempDir()
@@ -258,6 +261,7 @@ func (p *program) runs(args ...string) (out, said string) {
 
 // A stranger's experiment gets no model with the user's token before the user has agreed.
 func TestHubTokenIsConfirmed(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	p := hubProgram(t, h)
 	out, err := p.command("run", "exp.yaml").CombinedOutput()
@@ -279,6 +283,7 @@ func TestHubTokenIsConfirmed(t *testing.T) {
 // A model that cannot be had ends the start before anything is made, with the reason and the
 // line of the experiment.
 func TestHubRefuses(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	p := hubProgram(t, h)
 	p.env = slices.DeleteFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "HF_TOKEN=") })
@@ -301,6 +306,7 @@ func TestHubRefuses(t *testing.T) {
 
 // A program that is killed while it downloads goes on where it was.
 func TestHubKilled(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	p := hubProgram(t, h)
 	p.write("exp.yaml", "name: hub\nsandbox:\n  models: [org/big]\n")
@@ -351,6 +357,7 @@ func planOf(p *program, args ...string) (string, error) {
 
 // seer plan looks at models without their weights: once for a commit.
 func TestPlanModels(t *testing.T) {
+	t.Parallel()
 	header := `{"w":{"dtype":"BF16","shape":[1000],"data_offsets":[0,2000]}}`
 	weights := string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + strings.Repeat("w", 2000)
 	text := func(s string) fakehub.File { return fakehub.File{Content: fakehub.Text(s)} }

@@ -67,6 +67,7 @@ func wider(screen string, columns int) (lines []string) {
 
 // TestInstallersAtATerminal: what installers print is one line that is written over.
 func TestInstallersAtATerminal(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	folder := p.noisy("quiet", "true")
 	y := p.atTerminal(70, "up", "quiet.yaml")
@@ -102,6 +103,7 @@ func TestInstallersAtATerminal(t *testing.T) {
 // TestInstallersThatFail: the last of what was said is on the screen as it was said, and
 // all of it in the file that the error names.
 func TestInstallersThatFail(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.touch(p.noisy("failing", "echo it went wrong here >&2; exit 7"), "go", "on")
 	y := p.atTerminal(70, "up", "failing.yaml")
@@ -128,6 +130,7 @@ func TestInstallersThatFail(t *testing.T) {
 
 // TestInstallersThatAreStopped: --verbose shows each line, and Ctrl-C leaves no live line.
 func TestInstallersThatAreStopped(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.noisy("stopped", "true")
 	y := p.atTerminal(70, "up", "stopped.yaml", "--verbose")
@@ -159,6 +162,7 @@ func (y *typed) all() string {
 
 // TestCopiesAtATerminal: a copy that is more than a moment says how far it is.
 func TestCopiesAtATerminal(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.write("exp.yaml", "name: test\nsandbox: {timeout: 10m}\n")
 	p.run("up", "exp.yaml", "--name", "lab", "-q")

@@ -142,6 +142,7 @@ func leaves(c *cobra.Command) []string {
 // nothing else, also of nothing; a failure has an empty stdout, or chunks, and its last
 // line on stderr is the error, with the code that the program ends with.
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	root := newRoot(cli.New(os.Stdin, os.Stdout, os.Stderr, cli.Build{}))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

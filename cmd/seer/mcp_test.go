@@ -142,6 +142,7 @@ func newMCPProgram(t *testing.T, code, out string) *program {
 
 // TestMCP lets the official client start what serve --as mcp configured.
 func TestMCP(t *testing.T) {
+	t.Parallel()
 	p := newMCPProgram(t, mcpInterface, "mcp")
 
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil)
@@ -278,6 +279,7 @@ func TestMCPSaysThatAFileIsMissing(t *testing.T) {
 
 // TestMCPEndsWithItsClient covers the ways in which clients end a server.
 func TestMCPEndsWithItsClient(t *testing.T) {
+	t.Parallel()
 	p := newMCPProgram(t, mcpInterface, "mcp")
 	for _, how := range []string{"stdin closed", "SIGTERM"} {
 		cmd := p.server("mcp", "tools")

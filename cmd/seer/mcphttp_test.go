@@ -36,6 +36,7 @@ def count(n: int):
 // TestMCPOverHTTP lets the official client keep a large result in the sandbox, hand it
 // on, and end a call that takes long.
 func TestMCPOverHTTP(t *testing.T) {
+	t.Parallel()
 	p := newMCPProgram(t, mcpLongInterface, ".")
 	address, token := p.serveHTTP("--wait", "1s")
 

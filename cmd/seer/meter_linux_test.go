@@ -14,6 +14,7 @@ import (
 // At a terminal copying a folder says first that it counts; exporting, importing and gc say
 // what they do; how far that is comes with the next tick. One line of it stays, and nothing of it in a pipe.
 func TestCopyingOnATerminal(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.write("exp.yaml", "name: test\nsandbox: {timeout: 10m}\n")
 	p.run("up", "exp.yaml", "--name", "lab", "-q")

@@ -69,6 +69,7 @@ type listedModel struct {
 }
 
 func TestModelsPull(t *testing.T) {
+	t.Parallel()
 	p, h, cache := modelsProgram(t)
 	if out, said := p.ends(0, "models", "ls"); out != "" || !strings.Contains(said, "No models") {
 		t.Errorf("an empty cache: %q, %q", out, said)
@@ -119,6 +120,7 @@ func TestModelsPull(t *testing.T) {
 }
 
 func TestModelsVerify(t *testing.T) {
+	t.Parallel()
 	p, _, cache := modelsProgram(t)
 	p.ends(0, "models", "verify")
 	p.ends(0, "models", "pull", "org/open", "org/big")
@@ -168,6 +170,7 @@ func first(t *testing.T, pattern string) string {
 }
 
 func TestModelsRemove(t *testing.T) {
+	t.Parallel()
 	p, _, cache := modelsProgram(t)
 	p.write("exp.yaml", "name: hub\nsandbox:\n  models: [org/open]\n")
 	p.runs("up", "--yes", "--name", "user", "exp.yaml")
@@ -203,6 +206,7 @@ func TestModelsRemove(t *testing.T) {
 
 // A download that was killed is seen, continued, or removed.
 func TestModelsKilled(t *testing.T) {
+	t.Parallel()
 	p, h, cache := modelsProgram(t)
 	kill := func(signal syscall.Signal) {
 		t.Helper()
@@ -286,6 +290,7 @@ func TestModelsInStrangeCaches(t *testing.T) {
 // What a sandbox has is known by commit, license, gate and the hash of each file, while it runs and
 // after a run.
 func TestModelsProvenance(t *testing.T) {
+	t.Parallel()
 	p, h, _ := modelsProgram(t)
 	p.write("exp.yaml", strings.Replace(hubExperiment, "models: [", "models: [{name: org/big, hidden: true, var_name: secret}, ", 1))
 	p.runs("run", "--yes", "exp.yaml")
@@ -345,6 +350,7 @@ func TestModelsProvenance(t *testing.T) {
 
 // A model that is here needs the Hub for what its branch is, and is used without it, with a word.
 func TestModelsWithoutTheHub(t *testing.T) {
+	t.Parallel()
 	p, h, _ := modelsProgram(t)
 	p.write("exp.yaml", "name: hub\nsandbox:\n  models: [org/open]\n")
 	out, _ := p.ends(0, "models", "pull", "org/open")

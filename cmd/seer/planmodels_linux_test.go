@@ -53,6 +53,7 @@ var ggufContent = func() fakehub.Content {
 
 // Of a model in GGUF, the header is read by ranges; of several, the user must choose.
 func TestPlanGGUF(t *testing.T) {
+	t.Parallel()
 	h := shownHub(t)
 	p := hubProgram(t, h)
 	p.runs("models", "pull", "org/adapter")
@@ -98,6 +99,7 @@ func planSays(t *testing.T, p *program, args []string, wants ...string) {
 
 // seer plan looks at datasets as it does at models, and says what an adapter needs.
 func TestPlanDatasets(t *testing.T) {
+	t.Parallel()
 	p := planProgram(t)
 	writePlan(p, "  disk: 1GB\n  models: [org/adapter]\n  datasets: [org/set, ./data]\n")
 	testkit.WriteFiles(t, p.dir, map[string]string{"data/rows.csv": "1,2,3"})
@@ -128,6 +130,7 @@ func TestPlanDatasets(t *testing.T) {
 
 // The memory of a model is that of the context and batch that are asked for.
 func TestPlanContext(t *testing.T) {
+	t.Parallel()
 	p := planProgram(t)
 	writePlan(p, "  models: [org/base]\n")
 	planSays(t, p, []string{"exp.yaml"}, "25.6 kB for a context of 100 tokens (its limit) and a batch of 1")
@@ -141,6 +144,7 @@ func TestPlanContext(t *testing.T) {
 // The time of a download is that at the last rate from its host, or at an assumed one; what is on
 // this computer takes none.
 func TestPlanDownloadTime(t *testing.T) {
+	t.Parallel()
 	p := planProgram(t)
 	writePlan(p, "  models: [org/large]\n")
 	planSays(t, p, []string{"exp.yaml"}, "download: 33.6 MB, about 1 s at 100.0 MB/s (assumed: no download from 127.0.0.1:")

@@ -49,6 +49,7 @@ func (p *program) developing(dir string, args []string, during func(until func(t
 // An author sees that something is tried, who speaks, and of a build that asks for more
 // what is new.
 func TestPluginDev(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // a cache of its own would take a minute
 		out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()

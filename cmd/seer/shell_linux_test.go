@@ -176,6 +176,7 @@ func TestShell(t *testing.T) {
 // TestRunAsksWhetherToKeep: after one Ctrl-C at a terminal, a yes leaves the sandbox, and
 // anything else ends it.
 func TestRunAsksWhetherToKeep(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.write("agent.py", "import time\nprint('at work', flush=True)\ntime.sleep(600)\n")
 	p.write("run.yaml", "name: test\nsandbox: {timeout: 10m}\nworkspace: {files: [agent.py]}\nagent: {command: [python3, agent.py]}\n")

@@ -42,6 +42,7 @@ func runsModel(t *testing.T, origin, model, want string) *program {
 }
 
 func TestURLModel(t *testing.T) {
+	t.Parallel()
 	list := fmt.Sprintf("%x  config.json\n%x  sub/weights.bin\n", sha256.Sum256([]byte("{}")), sha256.Sum256([]byte("the weights")))
 	files := map[string]string{"/tiny/SHA256SUMS": list, "/tiny/config.json": "{}", "/tiny/sub/weights.bin": "the weights"}
 	downloads := 0
@@ -66,6 +67,7 @@ func TestURLModel(t *testing.T) {
 }
 
 func TestOCIModel(t *testing.T) {
+	t.Parallel()
 	r := &testoci.Registry{Token: "anonymous-token"}
 	r.Add("org/tiny", "v1", testoci.File("config.json", []byte("{}")), testoci.File("sub/weights.bin", []byte("the weights")))
 	s := httptest.NewServer(r)
@@ -86,6 +88,7 @@ func TestOCIModel(t *testing.T) {
 // The worked example of the fetcher guide, a mirror of one's own: the plugin that `plugin new`
 // writes serves a model.
 func TestMirrorModel(t *testing.T) {
+	t.Parallel()
 	index := fmt.Sprintf(`{"revision": "r1", "files": [{"path": "config.json", "size": 2, "sha256": "%x"}]}`, sha256.Sum256([]byte("{}")))
 	files := map[string]string{"/tiny/latest/index.json": index, "/tiny/r1/index.json": index, "/tiny/r1/config.json": "{}"}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,6 +127,7 @@ func TestMirrorModel(t *testing.T) {
 // A compressible file comes from the Xet storage of the Hub, and of its next revision only
 // what has changed.
 func TestHubXet(t *testing.T) {
+	t.Parallel()
 	data := make([]byte, 24<<20)
 	if _, err := fakehub.Random(int64(len(data)), 1).ReadAt(data, 0); err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ func (p *program) onTerminal(columns uint16, env []string, args ...string) strin
 }
 
 func TestProgressOnATerminal(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.write("exp.yaml", "name: test\nsandbox: {timeout: 10m}\n")
 	raw := p.onTerminal(60, []string{"TERM=xterm"}, "up", "exp.yaml", "--name", "lab")

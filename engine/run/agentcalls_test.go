@@ -53,6 +53,7 @@ func aloneIn(t *testing.T, e *engine.Engine, exp *experiment.Experiment, dir str
 // A run of an agent alone has a record of the calls that were made in it, with their arguments, and
 // its page links them; calls before it are not its own.
 func TestAgentAloneRecordsCalls(t *testing.T) {
+	t.Parallel()
 	e, exp := setup(t, "", "")
 	dir := filepath.Join(t.TempDir(), "alone")
 	o := aloneIn(t, e, exp, dir)
@@ -101,6 +102,7 @@ tools.twice(4)
 
 // After a run of an agent alone it is said, too, where the name of a hidden model could be seen.
 func TestAgentAloneAndHiddenNames(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"seen": `
 import base64, os, tools
@@ -155,6 +157,7 @@ open(os.environ["SEER_OUTPUTS"] + "/notes.b64", "wb").write(base64.b64encode(sai
 
 // An agent alone does not start if the name of a hidden model is in what it is given.
 func TestAgentAloneIsNotToldHiddenNames(t *testing.T) {
+	t.Parallel()
 	e, exp := blinded(t, "", "null")
 	dir := filepath.Join(t.TempDir(), "alone")
 	o := aloneIn(t, e, exp, dir)

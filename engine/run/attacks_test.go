@@ -151,6 +151,7 @@ func changedRecord(t *testing.T, defended bool) error {
 
 // TestReplaysOfStrangers tries the ways by which a record could name, or be, something else.
 func TestReplaysOfStrangers(t *testing.T) {
+	t.Parallel()
 	e, own := ranOnce(t)
 	marker := filepath.Join(t.TempDir(), "marker")
 	outputs, file := stranger(t, own, marker)
@@ -189,6 +190,7 @@ func TestReplaysOfStrangers(t *testing.T) {
 
 // A value that is not what its name says is no answer.
 func TestReplayOfChangedValue(t *testing.T) {
+	t.Parallel()
 	e, own := ranOnce(t)
 	values, err := filepath.Glob(filepath.Join(own.Outputs, "record/bodies/*/*"))
 	if err != nil || len(values) == 0 {
@@ -206,6 +208,7 @@ func TestReplayOfChangedValue(t *testing.T) {
 
 // A run of an earlier version is known by its run.json, with or without a log.
 func TestReplayOfOlderRun(t *testing.T) {
+	t.Parallel()
 	e, own := ranOnce(t)
 	log := filepath.Join(own.Outputs, "events.jsonl")
 	text, err := os.ReadFile(log)
@@ -249,6 +252,7 @@ func TestReplayOfOlderRun(t *testing.T) {
 
 // The log says which experiment a run was made from, and what its record was; run.json does not count.
 func TestReplayReadsTheLog(t *testing.T) {
+	t.Parallel()
 	e, own := ranOnce(t)
 	if err := os.Remove(filepath.Join(own.Outputs, "run.json")); err != nil {
 		t.Fatal(err)
@@ -279,6 +283,7 @@ func TestReplayReadsTheLog(t *testing.T) {
 
 // A user's own run is replayed without a question, from wherever its outputs are.
 func TestReplayOfOwnRun(t *testing.T) {
+	t.Parallel()
 	e, own := ranOnce(t)
 	moved := filepath.Join(t.TempDir(), "moved *[é]")
 	if err := os.Rename(own.Outputs, moved); err != nil {

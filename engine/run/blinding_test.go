@@ -34,6 +34,7 @@ func blinded(t *testing.T, agent, mode string) (*engine.Engine, *experiment.Expe
 // A name in what the agent is given is found after everything is there, too: it does not
 // start.
 func TestHiddenNameInTheAgentsFolder(t *testing.T) {
+	t.Parallel()
 	const ran = "the agent has run"
 	for name, change := range map[string]func(t *testing.T, exp *experiment.Experiment){
 		"a file of the folder": func(t *testing.T, exp *experiment.Experiment) {
@@ -63,6 +64,7 @@ func TestHiddenNameInTheAgentsFolder(t *testing.T) {
 
 // After a run it is said where the agent could see the name, and how often.
 func TestNamesThatWereSeen(t *testing.T) {
+	t.Parallel()
 	e, exp := blinded(t, `
 import base64, os, tools
 out = os.environ["SEER_OUTPUTS"]
@@ -126,6 +128,7 @@ print(b"quag" in said)
 
 // A shell session is watched, too. Where nothing was seen, that is said.
 func TestNamesThatAShellHasShown(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string][]run.HiddenName{
 		cliAgent: {{Where: "the sandbox's answers to the agent", Times: 2}},
 		strings.ReplaceAll(cliAgent, "'quag", "'llama"): nil,

@@ -45,6 +45,7 @@ except OSError as e:
 // TestAgentIsLimited: an agent cannot take more memory, processes or folders in memory
 // than it has, and its user is told why it failed.
 func TestAgentIsLimited(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs control groups")
 	}

@@ -13,6 +13,7 @@ import (
 )
 
 func TestAttacksByLinks(t *testing.T) {
+	t.Parallel()
 	const want = "the user's file is as before"
 	attack.Run(t, []attack.Row{
 		{Name: "runs-folder-is-link", Isolation: "bubblewrap", Want: "link", Try: runsFolder},
@@ -110,6 +111,7 @@ func replayLinked(t *testing.T, link func(old, new string) error, defended bool)
 
 // TestResultsThatAreInTheWay: what cannot give way is said before anything starts.
 func TestResultsThatAreInTheWay(t *testing.T) {
+	t.Parallel()
 	for name, fill := range map[string]func(path string) error{
 		"runs":    func(path string) error { return os.WriteFile(path, nil, 0o644) },
 		"results": func(path string) error { return os.WriteFile(path, nil, 0o644) },

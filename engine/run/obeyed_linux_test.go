@@ -28,6 +28,7 @@ os.mkfifo(os.environ["SEER_OUTPUTS"] + "/pipe")
 // TestAgentLeavesNothingThatIsObeyed: a confined agent plants repositories and settings in
 // its workspace and its outputs.
 func TestAgentLeavesNothingThatIsObeyed(t *testing.T) {
+	t.Parallel()
 	e, exp := setup(t, hostileAgent, "")
 	mine := filepath.Join(exp.Workspace.Dir, ".vscode", "settings.json")
 	if err := os.MkdirAll(filepath.Dir(mine), 0o755); err != nil {

@@ -32,6 +32,7 @@ for folder, _, files in os.walk("."):
 // TestAttacksOnOtherUsersBehalf: an agent opens its workspace to an accomplice, another
 // user of this computer.
 func TestAttacksOnOtherUsersBehalf(t *testing.T) {
+	t.Parallel()
 	open := func(kind string) func(*testing.T, bool) error {
 		return func(t *testing.T, defended bool) error { return opened(t, kind, defended) }
 	}

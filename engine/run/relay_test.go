@@ -71,6 +71,7 @@ func cut(t *testing.T, address string, after time.Duration) string {
 }
 
 func TestRelay(t *testing.T) {
+	t.Parallel()
 	address, token := upAlone(t, "import time\n@expose\ndef nap(s):\n    time.sleep(s)\n    return s\n@expose\ndef echo(x): return x\n")
 	r, err := newRelay(t.TempDir(), cut(t, address, 300*time.Millisecond), token, nil)
 	if err != nil {

@@ -200,6 +200,7 @@ func checkMade(t *testing.T, folder string) {
 // TestLogOfARun: the log says how each run has ended; one that is under way has no end and no
 // run.json.
 func TestLogOfARun(t *testing.T) {
+	t.Parallel()
 	e, exp := setup(t, "import os, sys, time\nfirst = not os.path.exists('second')\nopen('second', 'w')\nprint('ready', first, flush=True)\nif first: sys.exit(7)\ntime.sleep(1000)\n", "")
 	first, err := run.Run(t.Context(), e, exp, run.Options{})
 	if err != nil {

@@ -57,6 +57,7 @@ func TestLocalSession(t *testing.T) {
 // An agent is told of the libraries in every kind of session, and in one that is played
 // again.
 func TestPromptHasLibraries(t *testing.T) {
+	t.Parallel()
 	e, exp := setup(t, "import helpers, steer, tools; tools.twice(1); print(open('prompt.md').read())", "")
 	dir := filepath.Dir(exp.File)
 	testkit.WriteFiles(t, dir, map[string]string{
@@ -100,6 +101,7 @@ func TestInitThatFails(t *testing.T) {
 // What the Python beside the sandbox lacks is told with what would help there: packages of
 // the sandbox would not.
 func TestInitThatLacksAModule(t *testing.T) {
+	t.Parallel()
 	e, exp := setup(t, "print('the agent')", "")
 	for code, want := range map[string]string{
 		"import nowhere_to_be_found": "has no module `nowhere_to_be_found`; install `nowhere_to_be_found` for it, or set SEER_PYTHON to a Python that has it: workspace.init ended with exit code 1",
