@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 // TestMainJob is what somebody does who has only the program: a sandbox, its
@@ -57,10 +59,7 @@ def count() -> int:
 func (p *place) mcp(file, name string, lines ...string) string {
 	p.t.Helper()
 	var config struct {
-		Servers map[string]struct {
-			Command string   `json:"command"`
-			Args    []string `json:"args"`
-		} `json:"mcpServers"`
+		Servers map[string]sdk.MCPServer `json:"mcpServers"`
 	}
 	if err := json.Unmarshal([]byte(p.read(file)), &config); err != nil {
 		p.t.Fatal(err)

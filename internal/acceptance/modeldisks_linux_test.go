@@ -1,11 +1,7 @@
 package acceptance
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,17 +9,6 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
 )
-
-func fileSum(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return hex.EncodeToString(sum.Sum(nil)), err
-}
 
 // seen lists the files of the cache that a program could take for the model.
 const seen = `find "$FOLDER" '(' -path '*/snapshots/*' -o -path '*/models/hub/*' ')' '(' -type f -o -type l ')' ! -name '*.lock' | sed 's/^/seen /'; `

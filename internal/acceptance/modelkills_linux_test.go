@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
+	"github.com/seer-engine/seer/engine/state"
 )
 
 const (
@@ -60,7 +61,7 @@ func killedPulls(t *testing.T, progress *progress, seed uint64) {
 	}
 	for file, seed := range map[string]uint64{"a.safetensors": seed, "b.safetensors": seed + 1} {
 		want := fakehub.Random(map[string]int64{"a.safetensors": killedWeights, "b.safetensors": moverBlock / 2}[file], seed)
-		if sum, err := fileSum(filepath.Join(dir, file)); err != nil || sum != sumOf(want) {
+		if sum, err := state.Digest(filepath.Join(dir, file)); err != nil || sum != sumOf(want) {
 			t.Errorf("%s is not right: %v", file, err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestSeeds takes the documents that Seer was asked for with, snippet by snippet, in Go:
@@ -133,13 +134,7 @@ func (s *seeds) up(t *testing.T, text string, o engine.UpOptions) *engine.Sandbo
 
 func (s *seeds) file(t *testing.T, name, text string) {
 	t.Helper()
-	path := filepath.Join(s.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, filepath.Join(s.dir, name), text)
 }
 
 func status(t *testing.T, url string) int {

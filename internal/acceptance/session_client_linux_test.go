@@ -27,6 +27,16 @@ func (p *place) notebook(more string) {
 	p.write("exp.yaml", "name: test\nsandbox: {execution_mode: notebook, "+more+"}\nworkspace: {init: 'ready = \"set up\"'}\n")
 }
 
+// inNotebook starts a sandbox with those settings, and in it a notebook of an agent.
+func (p *place) inNotebook(settings string) *agent {
+	p.t.Helper()
+	p.notebook(settings)
+	p.up("lab")
+	a := p.agent("--notebook", "lab")
+	a.ok("start_new_session", map[string]any{})
+	return a
+}
+
 // agent is a client of a `seer mcp` over its standard streams.
 type agent struct {
 	*job

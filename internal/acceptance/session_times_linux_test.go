@@ -14,10 +14,7 @@ import (
 func TestNotebookIdle(t *testing.T) {
 	t.Parallel()
 	p := newJupyterPlace(t)
-	p.notebook("timeout: 10m, idle_timeout: 30s")
-	p.up("lab")
-	a := p.agent("--notebook", "lab")
-	a.ok("start_new_session", map[string]any{})
+	a := p.inNotebook("timeout: 10m, idle_timeout: 30s")
 	a.begin("execute_code", map[string]any{"code": "open('/workspace/begun', 'w').close()\nimport time\ntime.sleep(45)\nopen('/workspace/done', 'w').close()"})
 	made := func(name string) { // seen from outside: who asks the sandbox uses it
 		p.eventually(name+" in the sandbox", func() bool {
@@ -37,10 +34,7 @@ func TestNotebookIdle(t *testing.T) {
 func TestNotebookTimeout(t *testing.T) {
 	t.Parallel()
 	p := newJupyterPlace(t)
-	p.notebook("timeout: 90s")
-	p.up("lab")
-	a := p.agent("--notebook", "lab")
-	a.ok("start_new_session", map[string]any{})
+	a := p.inNotebook("timeout: 90s")
 	a.begin("execute_code", map[string]any{"code": hold("long")})
 	p.exists("lab", "long")
 	p.eventually("the end of its time", func() bool { return len(p.ls()) == 0 })

@@ -13,34 +13,26 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // cutter is a socket in front of another, which holds connections up and cuts them
 // at any byte.
 type cutter struct {
-	listener net.Listener
 	to       string
 	endpoint string
 	proxied  string // the endpoint of a proxy beside it
 	life     int    // bytes that a connection lives, about; 0 = for ever
-	wg       sync.WaitGroup
 	mu       sync.Mutex
 	conns    map[net.Conn]bool
 }
 
 func newCutter(t *testing.T, socket, to string, life int) *cutter {
 	t.Helper()
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cutter{listener: l, to: to, life: life, conns: map[net.Conn]bool{}}
-	c.wg.Go(c.accept)
-	t.Cleanup(func() {
-		l.Close()
-		c.cut()
-		c.wg.Wait()
-	})
+	c := &cutter{to: to, life: life, conns: map[net.Conn]bool{}}
+	testkit.Serve(testkit.Listen(t, "unix", socket), c.join)
+	t.Cleanup(c.cut)
 	return c
 }
 
@@ -53,18 +45,7 @@ func (c *cutter) cut() {
 	}
 }
 
-func (c *cutter) accept() {
-	for {
-		near, err := c.listener.Accept()
-		if err != nil {
-			return
-		}
-		c.wg.Go(func() { c.join(near) })
-	}
-}
-
 func (c *cutter) join(near net.Conn) {
-	defer near.Close()
 	far, err := net.Dial("unix", c.to)
 	if err != nil {
 		return

@@ -117,16 +117,12 @@ func TestNoCredentialReachesAPlugin(t *testing.T) {
 // load writes a small experiment.
 func load(t *testing.T, dir, provider string) *experiment.Experiment {
 	t.Helper()
-	for name, text := range map[string]string{
+	testkit.WriteFiles(t, dir, map[string]string{
 		"tools.py": "@expose\ndef double(x: int) -> int:\n    return 2 * x\n",
 		"agent.py": "import tools, pathlib\npathlib.Path('outputs/result').write_text(str(tools.double(21)))\n",
 		"seer.yaml": "name: t\nsandbox: {provider: " + provider + ", timeout: 10m, python_packages: [pip]}\nserve: [{file: tools.py}]\n" +
 			"workspace: {files: [agent.py]}\nagent: {command: [python3, agent.py]}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	exp, err := experiment.Load(t.Context(), filepath.Join(dir, "seer.yaml"), experiment.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -56,11 +56,11 @@ type Server struct {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Dir: testkit.ShortDir(t), t: t, conns: map[net.Conn]bool{}}
-	s.key = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	s.key = testkit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := s.template("the test's authority", time.Now().Add(time.Hour))
 	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
-	data := must(x509.CreateCertificate(rand.Reader, template, template, &s.key.PublicKey, s.key))(t)
-	s.ca = must(x509.ParseCertificate(data))(t)
+	data := testkit.Must(x509.CreateCertificate(rand.Reader, template, template, &s.key.PublicKey, s.key))(t)
+	s.ca = testkit.Must(x509.ParseCertificate(data))(t)
 	testkit.WriteFile(t, s.CA(), encode("CERTIFICATE", data))
 	if err := os.Mkdir(s.Pod(), 0o700); err != nil {
 		t.Fatal(err)
@@ -70,16 +70,6 @@ func New(t testing.TB) *Server {
 	s.serve(l)
 	t.Cleanup(s.Stop)
 	return s
-}
-
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }
 
 // URL is the server's address.
@@ -93,7 +83,7 @@ func (s *Server) Pod() string { return filepath.Join(s.Dir, "pod") }
 
 func (s *Server) serve(l net.Listener) {
 	cert, key := s.Certificate("the server", time.Now().Add(time.Hour))
-	pair := must(tls.X509KeyPair([]byte(cert), []byte(key)))(s.t)
+	pair := testkit.Must(tls.X509KeyPair([]byte(cert), []byte(key)))(s.t)
 	pool := x509.NewCertPool()
 	pool.AddCert(s.ca)
 	server := &http.Server{
@@ -159,9 +149,9 @@ func (s *Server) template(name string, end time.Time) *x509.Certificate {
 // Certificate makes a certificate and its key, as PEM.
 func (s *Server) Certificate(name string, end time.Time) (cert, key string) {
 	s.t.Helper()
-	own := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(s.t)
-	data := must(x509.CreateCertificate(rand.Reader, s.template(name, end), s.ca, &own.PublicKey, s.key))(s.t)
-	return encode("CERTIFICATE", data), encode("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(own))(s.t))
+	own := testkit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(s.t)
+	data := testkit.Must(x509.CreateCertificate(rand.Reader, s.template(name, end), s.ca, &own.PublicKey, s.key))(s.t)
+	return encode("CERTIFICATE", data), encode("EC PRIVATE KEY", testkit.Must(x509.MarshalECPrivateKey(own))(s.t))
 }
 
 func encode(kind string, data []byte) string {

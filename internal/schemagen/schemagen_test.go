@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk/schema"
 )
 
@@ -50,15 +51,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+func parsed(t *testing.T, text []byte) any {
+	t.Helper()
+	return testkit.Must(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
+}
+
 func compiler(t *testing.T) *jsonschema.Compiler {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	for url, text := range map[string][]byte{schema.ContractURL: schema.Contract(), schema.ManifestURL: schema.Manifest()} {
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource(url, doc); err != nil {
+		if err := c.AddResource(url, parsed(t, text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,15 +69,8 @@ func compiler(t *testing.T) *jsonschema.Compiler {
 
 func valid(t *testing.T, c *jsonschema.Compiler, url string, text []byte) error {
 	t.Helper()
-	s, err := c.Compile(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Validate(value)
+	s := testkit.Must(c.Compile(url))(t)
+	return s.Validate(parsed(t, text))
 }
 
 // What Go itself writes of each type must be valid: the zero value, where lists are

@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"net/http"
@@ -23,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/internal/testoci"
 )
 
 // Registry is a loopback registry of one image per name, with one layer each.
@@ -30,64 +29,37 @@ type Registry struct {
 	*httptest.Server
 	Gate chan struct{} // if set before the first request, blobs wait for it
 
-	mu        sync.Mutex
-	blobs     map[string][]byte // by digest
-	manifests map[string]string // name → digest
+	content testoci.Registry
 }
 
 // New starts a registry, until the test ends.
 func New(t testing.TB) *Registry {
-	r := &Registry{blobs: map[string][]byte{}, manifests: map[string]string{}}
+	r := &Registry{}
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
 }
 
-var asked = regexp.MustCompile(`^/v2/([a-z]+)/(manifests|blobs)/(.+)$`)
-
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	m := asked.FindStringSubmatch(q.URL.Path)
-	if m == nil {
-		return // /v2/
+	if q.URL.Path == "/v2/" {
+		return
 	}
-	digest := m[3]
-	if m[2] == "manifests" {
-		if !strings.HasPrefix(digest, "sha256:") {
-			r.mu.Lock()
-			digest = r.manifests[m[1]]
-			r.mu.Unlock()
-		}
-		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
-		w.Header().Set("Docker-Content-Digest", digest)
-	} else if r.Gate != nil {
+	if r.Gate != nil && strings.Contains(q.URL.Path, "/blobs/") {
 		select {
 		case <-r.Gate:
 		case <-q.Context().Done():
 		}
 	}
-	r.mu.Lock()
-	blob, ok := r.blobs[digest]
-	r.mu.Unlock()
-	if !ok {
-		http.NotFound(w, q)
-		return
-	}
-	_, _ = w.Write(blob)
+	r.content.ServeHTTP(w, q)
 }
 
 func (r *Registry) put(blob []byte) map[string]any {
-	sum := sha256.Sum256(blob)
-	digest := "sha256:" + hex.EncodeToString(sum[:])
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.blobs[digest] = blob
-	return map[string]any{"digest": digest, "size": len(blob)}
+	return map[string]any{"digest": r.content.AddBlob(blob), "size": len(blob)}
 }
 
 // Add makes an image of a layer and returns its reference.
 func (r *Registry) Add(t testing.TB, name string, layer []byte, env ...string) string {
 	t.Helper()
-	sum := sha256.Sum256(layer)
 	var packed bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	_, _ = z.Write(layer)
@@ -102,15 +74,12 @@ func (r *Registry) Add(t testing.TB, name string, layer []byte, env ...string) s
 	}
 	config := describe("application/vnd.oci.image.config.v1+json", r.put(encode(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux", "config": map[string]any{"Env": env},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + hex.EncodeToString(sum[:])}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{testoci.Digest(layer)}},
 	})))
-	manifest := r.put(encode(map[string]any{
+	r.content.AddManifest(name, "latest", encode(map[string]any{
 		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
 		"layers": []any{describe("application/vnd.oci.image.layer.v1.tar+gzip", r.put(packed.Bytes()))},
 	}))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.manifests[name] = manifest["digest"].(string)
 	return strings.TrimPrefix(r.URL, "http://") + "/" + name + ":latest"
 }
 
@@ -231,8 +200,4 @@ func Squash(t testing.TB, dir, file string) string {
 }
 
 // Lose forgets all that layers and manifests are, while requests wait for Gate.
-func (r *Registry) Lose() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.blobs)
-}
+func (r *Registry) Lose() { r.content.Lose() }

@@ -31,19 +31,11 @@ func Zip(name, text string) string {
 // JSON is a value as JSON.
 func JSON(t testing.TB, v any) string {
 	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(Must(json.Marshal(v))(t))
 }
 
 // Unhex returns the bytes of hexadecimal digits.
 func Unhex(t testing.TB, digits string) []byte {
 	t.Helper()
-	data, err := hex.DecodeString(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return Must(hex.DecodeString(digits))(t)
 }

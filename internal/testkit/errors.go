@@ -7,6 +7,18 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
+// Must returns a function that fails the test if there is an error, and returns the value
+// otherwise: Must(f())(t).
+func Must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
 // WantCode checks that an error has a code and contains texts.
 func WantCode(t testing.TB, err error, code sdk.Code, texts ...string) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -49,11 +50,7 @@ func WriteFiles[Text string | []byte](t testing.TB, dir string, files map[string
 // ReadFile returns the text of a file.
 func ReadFile(t testing.TB, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(Must(os.ReadFile(path))(t))
 }
 
 // Files lists the files below a folder by their paths in it, sorted.
@@ -94,6 +91,17 @@ func Golden(t testing.TB, update bool, path, got string) {
 	if got != ReadFile(t, path) {
 		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, got)
 	}
+}
+
+// GoldenReference compares a text with the generated end of a document, as [Golden] does.
+func GoldenReference(t testing.TB, update bool, path, got string) {
+	t.Helper()
+	const marker = "<!-- reference -->\n"
+	prose, _, ok := strings.Cut(ReadFile(t, path), marker)
+	if !ok {
+		t.Fatalf("%s has lost the line %s", path, marker)
+	}
+	Golden(t, update, path, prose+marker+got)
 }
 
 // OpenRoot makes a folder and opens it until the test ends.

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/container"
 )
@@ -60,6 +62,34 @@ func Say(text string) func(net.Conn) {
 
 // Echo serves a connection by sending back what it gets.
 func Echo(conn net.Conn) { _, _ = io.Copy(conn, conn) }
+
+// Echoes sends a text, ends what is sent, and checks that the text comes back. It closes conn.
+func Echoes(conn net.Conn, text string) error {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	go func() {
+		_, _ = io.WriteString(conn, text)
+		_ = conn.(interface{ CloseWrite() error }).CloseWrite()
+	}()
+	got, err := io.ReadAll(conn)
+	if err == nil && string(got) != text {
+		err = fmt.Errorf("%d bytes of %d came back", len(got), len(text))
+	}
+	return err
+}
+
+// PingPong measures how long so many bytes take to an [Echo] and back.
+func PingPong(b *testing.B, conn net.Conn, size int) {
+	buf := make([]byte, size)
+	for b.Loop() {
+		if _, err := conn.Write(buf); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
 
 // Port is the TCP port of a listener.
 func Port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }

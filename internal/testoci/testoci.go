@@ -1,4 +1,4 @@
-// Package testoci is a small OCI registry for tests of what reads models from one.
+// Package testoci is a small OCI registry for tests of what reads models and images from one.
 package testoci
 
 import (
@@ -71,15 +71,29 @@ func Manifest(layers ...Layer) []byte {
 
 // Add stores layers and their manifest under a tag, and returns the manifest's digest.
 func (r *Registry) Add(repo, tag string, layers ...Layer) string {
-	r.mu.Lock()
 	for _, l := range layers {
-		if r.blobs == nil {
-			r.blobs = map[string][]byte{}
-		}
-		r.blobs[Digest(l.Content)] = l.Content
+		r.AddBlob(l.Content)
 	}
-	r.mu.Unlock()
 	return r.AddManifest(repo, tag, Manifest(layers...))
+}
+
+// AddBlob stores a blob, and returns its digest.
+func (r *Registry) AddBlob(content []byte) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.blobs == nil {
+		r.blobs = map[string][]byte{}
+	}
+	r.blobs[Digest(content)] = content
+	return Digest(content)
+}
+
+// Lose forgets all manifests and blobs.
+func (r *Registry) Lose() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.manifests)
+	clear(r.blobs)
 }
 
 // AddManifest stores a manifest as it is.
@@ -146,6 +160,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.mu.Unlock()
 		if known {
 			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+			w.Header().Set("Docker-Content-Digest", Digest(manifest))
 			_, _ = w.Write(manifest)
 			return
 		}

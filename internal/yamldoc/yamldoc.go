@@ -78,6 +78,16 @@ func (d *Document) Root(data []byte) (doc, root *yaml.Node) {
 	return doc, doc.Content[0]
 }
 
+// NonEmptyRoot is the mapping of a file that must have one. write says what belongs into an empty
+// file. It is nil after a mistake.
+func (d *Document) NonEmptyRoot(data []byte, write string) *yaml.Node {
+	_, root := d.Root(data)
+	if root == nil && d.Err() == nil {
+		d.At(1, "empty; write %s", write)
+	}
+	return root
+}
+
 // decode turns a panic of the parser into an error: anybody may have written the file.
 func decode(dec *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
