@@ -104,3 +104,38 @@ type HiddenValuesRemoved struct {
 	Model  string   `json:"model"`
 	Values []string `json:"values" jsonschema:"paths of the values"`
 }
+
+// HiddenSearchStarted says that the sandbox is searched for names of hidden models.
+type HiddenSearchStarted struct{ step }
+
+// HiddenSearchFinished says that no name was found.
+type HiddenSearchFinished struct {
+	done
+	In         string   `json:"in" jsonschema:"what was searched"`
+	Unsearched []string `json:"unsearched,omitempty" jsonschema:"what was not searched"`
+}
+
+// HiddenUnsearched says that not all of something was searched for names of hidden models.
+type HiddenUnsearched struct {
+	warning
+	In string `json:"in"`
+}
+
+// HiddenNotIsolated says that a hidden model is not hidden, because nothing confines the agent.
+type HiddenNotIsolated struct {
+	warning
+	Field string `json:"field" jsonschema:"of the experiment: isolation or agent.isolation"`
+}
+
+// HiddenNamesSeen says where names of hidden models were seen during the run.
+type HiddenNamesSeen struct {
+	warning
+	Places []string `json:"places" jsonschema:"with how often"`
+}
+
+// HiddenNamesUnseen says that no name of a hidden model was found in what the run has left.
+type HiddenNamesUnseen struct {
+	done
+	In         string   `json:"in" jsonschema:"what was searched"`
+	Unsearched []string `json:"unsearched,omitempty" jsonschema:"what was not searched"`
+}

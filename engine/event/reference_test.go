@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/event/eventtext"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write docs/events.md and schema.json anew")
@@ -23,7 +23,6 @@ var update = flag.Bool("update", false, "write docs/events.md and schema.json an
 const (
 	schemaFile = "schema.json"
 	docs       = "../../docs/events.md"
-	marker     = "<!-- reference -->\n"
 	schemaID   = "https://seer-engine.github.io/schema/event-1.json"
 )
 
@@ -122,42 +121,18 @@ func schema(t *testing.T) []byte {
 	return append(out, '\n')
 }
 
-// compare fails unless a generated file is up to date.
-func compare(t *testing.T, path, fresh string) {
-	t.Helper()
-	old, err := os.ReadFile(path)
-	if err != nil && !*update {
-		t.Fatal(err)
-	}
-	if string(old) == fresh {
-		return
-	}
-	if !*update {
-		t.Fatalf("%s is not what the types of events say; run go test ./engine/event -update", path)
-	}
-	if err := os.WriteFile(path, []byte(fresh), 0o644); err != nil {
-		t.Fatal(err)
-	}
+func TestSchemaIsUpToDate(t *testing.T) {
+	testkit.Golden(t, *update, schemaFile, string(schema(t)))
 }
 
-func TestSchemaIsUpToDate(t *testing.T) { compare(t, schemaFile, string(schema(t))) }
-
 func TestReferenceIsInTheDocs(t *testing.T) {
-	text, err := os.ReadFile(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prose, _, ok := strings.Cut(string(text), marker)
-	if !ok {
-		t.Fatalf("%s has lost the line %s", docs, marker)
-	}
 	var b strings.Builder
 	b.WriteString("\n| type | kind | data | sentence |\n|---|---|---|---|\n")
 	for _, d := range event.Types() {
 		e := eventOf(filled(t, d))
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Type, e.Kind(), fields(t, d), strings.ReplaceAll(eventtext.Sentence(e), "|", `\|`))
 	}
-	compare(t, docs, prose+marker+b.String())
+	testkit.GoldenReference(t, *update, docs, b.String())
 }
 
 // fields lists the fields of a type with what they mean.
@@ -177,19 +152,7 @@ func fields(t *testing.T, d event.Data) string {
 
 func compiled(t *testing.T) *validator.Schema {
 	t.Helper()
-	text, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := validator.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := validator.NewCompiler()
-	if err := c.AddResource(schemaID, doc); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile(schemaID)
+	s, err := validator.NewCompiler().Compile(schemaFile)
 	if err != nil {
 		t.Fatal(err)
 	}
