@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -42,12 +41,7 @@ func newHub(t *testing.T) *fakehub.Hub {
 // fetcher is the built-in plugin in the real host.
 func fetcher(t *testing.T, env map[string]string, home string) (*host.Host, sdk.Fetcher) {
 	t.Helper()
-	h := testplugin.Open(t, "fetch-huggingface", env, host.Options{Home: home})
-	f, err := h.Fetcher(t.Context(), "hub")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h, f
+	return testplugin.Fetcher(t, "fetch-huggingface", "hub", env, host.Options{Home: home})
 }
 
 // The engine gets what it can read without the token, which the plugin never holds.
@@ -65,7 +59,7 @@ func TestGatedModelInTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := read(t, at); got != want || len(at.Headers) != 0 {
+			if got := testplugin.Read(t, at); got != want || len(at.Headers) != 0 {
 				t.Errorf("%s of %s at %+v: %q", path, name, at, got)
 			}
 		}
@@ -121,23 +115,6 @@ func TestXetDisabled(t *testing.T) {
 			t.Errorf("%q: %+v, %v", value, at, err)
 		}
 	}
-}
-
-func read(t *testing.T, at sdk.Location) string {
-	t.Helper()
-	if at.URL == "" {
-		return string(at.Content)
-	}
-	resp, err := http.Get(at.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // The token is where huggingface_hub keeps it: the first of these places that is set counts.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/fetch"
-	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/internal/testoci"
 	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
@@ -14,33 +13,19 @@ import (
 
 func TestMain(m *testing.M) { testplugin.Main(m, "fetch-oci") }
 
-// fetcher is the built-in plugin in the real host, with the origins that the user allows.
-func fetcher(t *testing.T, origins string) sdk.Fetcher {
-	t.Helper()
-	env := map[string]string{}
-	if origins != "" {
-		env["SEER_MODEL_ORIGINS"] = origins
-	}
-	f, err := testplugin.Open(t, "fetch-oci", env, host.Options{}).Fetcher(t.Context(), "oci")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 func TestInTheHost(t *testing.T) {
 	r := &testoci.Registry{Token: "anonymous-token"}
 	r.Add("org/tiny", "v1", testoci.File("config.json", []byte("{}")), testoci.File("model.safetensors", make([]byte, 3<<20)))
 	s := httptest.NewServer(r)
 	defer s.Close()
 	host := strings.TrimPrefix(s.URL, "http://")
-	f := fetcher(t, s.URL)
+	f := testplugin.FetcherWith(t, "fetch-oci", "oci", s.URL)
 	m, err := fetch.Fetch(t.Context(), f, sdk.ModelRef{Source: "oci", Name: host + "/org/tiny:v1"}, fetch.Options{CacheDir: t.TempDir()})
 	if err != nil || m.Bytes != 2+3<<20 || !strings.HasPrefix(m.Revision, "sha256:") {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	// Whoever writes an experiment does not reach into the user's networks.
-	if _, err := fetcher(t, "").Resolve(t.Context(), sdk.ModelRef{Source: "oci", Name: host + "/org/tiny:v1"}); err == nil {
+	if _, err := testplugin.FetcherWith(t, "fetch-oci", "oci", "").Resolve(t.Context(), sdk.ModelRef{Source: "oci", Name: host + "/org/tiny:v1"}); err == nil {
 		t.Error("a registry of this computer was asked")
 	}
 }

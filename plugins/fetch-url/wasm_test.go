@@ -10,26 +10,11 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/fetch"
-	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 )
 
 func TestMain(m *testing.M) { testplugin.Main(m, "fetch-url") }
-
-// fetcher is the built-in plugin in the real host, with the origins that the user allows.
-func fetcher(t *testing.T, origins string) sdk.Fetcher {
-	t.Helper()
-	env := map[string]string{}
-	if origins != "" {
-		env["SEER_MODEL_ORIGINS"] = origins
-	}
-	f, err := testplugin.Open(t, "fetch-url", env, host.Options{}).Fetcher(t.Context(), "url")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -46,7 +31,7 @@ func TestInTheHost(t *testing.T) {
 	}))
 	defer s.Close()
 	name := s.URL + "/model.gguf#sha256=" + digest("weights")
-	f := fetcher(t, "https://models.lab,"+s.URL)
+	f := testplugin.FetcherWith(t, "fetch-url", "url", "https://models.lab,"+s.URL)
 	m, err := fetch.Fetch(t.Context(), f, sdk.ModelRef{Source: "url", Name: name}, fetch.Options{CacheDir: t.TempDir()})
 	if err != nil || m.Bytes != 7 || m.Revision != digest("weights") {
 		t.Fatalf("%+v, %v", m, err)
@@ -57,7 +42,7 @@ func TestInTheHost(t *testing.T) {
 	}
 	// Whoever writes an experiment does not reach into the user's networks.
 	for _, origins := range []string{"", "https://models.lab", strings.Replace(s.URL, "http:", "https:", 1), s.URL + "0"} {
-		if _, err := fetcher(t, origins).Resolve(t.Context(), sdk.ModelRef{Source: "url", Name: name}); err == nil {
+		if _, err := testplugin.FetcherWith(t, "fetch-url", "url", origins).Resolve(t.Context(), sdk.ModelRef{Source: "url", Name: name}); err == nil {
 			t.Errorf("with %q, a server of this computer was asked", origins)
 		}
 	}

@@ -34,10 +34,7 @@ func (lab) Context(_ context.Context, name string) (sdk.KubeContext, error) {
 
 func TestPlugin(t *testing.T) {
 	h, p := testprovider.Open(t, "kubernetes", nil, host.Options{Kube: lab{}})
-	plugins, errs := h.Plugins(t.Context())
-	if len(errs) > 0 || len(plugins) != 1 || plugins[0].Manifest.Version != kubernetes.Version {
-		t.Errorf("%+v, %v; the package is %s", plugins, errs, kubernetes.Version)
-	}
+	testplugin.WantVersion(t, h, kubernetes.Version)
 	info, err := p.Describe(t.Context())
 	if err != nil || info.Name != "kubernetes" || !info.Has(sdk.FeatureRoutes) {
 		t.Errorf("%+v, %v", info, err)

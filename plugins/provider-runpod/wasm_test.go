@@ -49,10 +49,7 @@ func newSpec(name string) sdk.MachineSpec {
 
 func TestVersion(t *testing.T) {
 	h, _ := plugin(t, nil, "")
-	plugins, errs := h.Plugins(t.Context())
-	if len(errs) > 0 || len(plugins) != 1 || plugins[0].Manifest.Version != runpod.Version {
-		t.Errorf("%+v, %v; the package is %s", plugins, errs, runpod.Version)
-	}
+	testplugin.WantVersion(t, h, runpod.Version)
 }
 
 func TestLifeInTheHost(t *testing.T) {

@@ -2,13 +2,14 @@
 package main
 
 import (
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/plugins/provider-slurm/slurm"
 	"github.com/seer-engine/seer/sdk/guest"
 	"github.com/seer-engine/seer/sdk/guest/guestprovider"
 	"github.com/seer-engine/seer/sdk/guest/guestssh"
 )
 
-var provider = &slurm.Provider{Settings: guest.Settings, Runner: guestssh.Client{}}
+var provider = &slurm.Provider{Hosts: bare.Hosts{Settings: guest.Settings, Runner: guestssh.Client{}}}
 
 var _ = guestprovider.Export(provider)
 

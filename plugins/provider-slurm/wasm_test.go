@@ -31,10 +31,7 @@ func (login) Run(_ context.Context, name string, argv []string, stdin io.Reader)
 
 func TestPlugin(t *testing.T) {
 	h, p := testprovider.Open(t, "slurm", map[string]string{"SEER_SLURM_HOST": "me@login"}, host.Options{SSH: login{}})
-	plugins, errs := h.Plugins(t.Context())
-	if len(errs) > 0 || len(plugins) != 1 || plugins[0].Manifest.Version != slurm.Version {
-		t.Errorf("%+v, %v; the package is %s", plugins, errs, slurm.Version)
-	}
+	testplugin.WantVersion(t, h, slurm.Version)
 	info, err := p.Describe(t.Context())
 	if err != nil || info.Name != "slurm" || !info.Has(sdk.FeatureRoutes) {
 		t.Errorf("%+v, %v", info, err)

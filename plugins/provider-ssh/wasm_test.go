@@ -84,10 +84,7 @@ func (b *box) Of(string) ([]string, error) {
 
 func TestVersion(t *testing.T) {
 	h, p := testprovider.Open(t, "ssh", nil, host.Options{})
-	plugins, errs := h.Plugins(t.Context())
-	if len(errs) > 0 || len(plugins) != 1 || plugins[0].Manifest.Version != ssh.Version {
-		t.Errorf("%+v, %v; the package is %s", plugins, errs, ssh.Version)
-	}
+	testplugin.WantVersion(t, h, ssh.Version)
 	if info, err := p.Describe(t.Context()); err != nil || info.Name != "ssh" || !info.Has(sdk.FeatureRoutes) {
 		t.Errorf("%+v, %v", info, err)
 	}

@@ -44,9 +44,6 @@ type canned struct {
 // RoundTrip implements [http.RoundTripper].
 func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.t.Helper()
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
 	body, err := bodyOf(req)
 	if err != nil {
 		return nil, err
@@ -83,10 +80,10 @@ func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bodyOf reads a request's body.
+// bodyOf reads a request's body, unless the request was given up.
 func bodyOf(req *http.Request) (string, error) {
-	if req.Body == nil {
-		return "", nil
+	if err := req.Context().Err(); err != nil || req.Body == nil {
+		return "", err
 	}
 	defer req.Body.Close()
 	data, err := io.ReadAll(req.Body)

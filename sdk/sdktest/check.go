@@ -78,7 +78,8 @@ func test(t *testing.T, checks []Check) {
 type trial struct {
 	fails, notes []string
 	skip         string
-	lacks        []need // that others build upon
+	lacks        []need   // that others build upon
+	owners       []string // whose machines are ended when the check is over
 }
 
 func (t *trial) failf(format string, args ...any) {

@@ -54,7 +54,7 @@ func (l *lab) inTurn(c Check, needs []need) func(context.Context, *trial) {
 			t.skipf("machines of earlier checks could not be ended, so that no more are rented; mend that first")
 			return
 		}
-		c.run(ctx, t)
+		t.do(ctx, l, c)
 		if err := l.unoffered; err != nil {
 			l.unoffered = nil
 			t.failf("nothing can be rented: %v", err)
@@ -69,6 +69,16 @@ func (l *lab) inTurn(c Check, needs []need) func(context.Context, *trial) {
 			l.explain(t)
 		}
 	}
+}
+
+// do runs a check, and ends the machines of its owners even if it panics.
+func (t *trial) do(ctx context.Context, l *lab, c Check) {
+	defer func() {
+		for _, owner := range t.owners {
+			l.end(ctx, t, owner)
+		}
+	}()
+	c.run(ctx, t)
 }
 
 // explain says what to do where the backend has never taken the credential.

@@ -9,8 +9,7 @@ import (
 )
 
 func (s *source) cancelReturns(ctx context.Context, t *trial) {
-	if !s.lab.networked() {
-		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there is nothing to wait for")
+	if !s.lab.networked(t, "there is nothing to wait for") {
 		return
 	}
 	defer s.lab.world.Inject(Fault{Effect: Unanswered()})()
@@ -29,8 +28,7 @@ func (s *source) cancelReturns(ctx context.Context, t *trial) {
 }
 
 func (s *source) weather(ctx context.Context, t *trial, st storm) {
-	if !s.lab.networked() {
-		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there is no network to go wrong")
+	if !s.lab.networked(t, "there is no network to go wrong") {
 		return
 	}
 	if s.kit.Quick && st.long() {

@@ -21,22 +21,19 @@ func (l *lab) hostile() []Check {
 
 // weather lets every method meet a fault.
 func (l *lab) weather(ctx context.Context, t *trial, s storm) {
-	if !l.networked() {
-		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there is no network to go wrong")
+	if !l.networked(t, "there is no network to go wrong") {
 		return
 	}
 	if l.kit.Quick && s.long() {
 		t.skipf("it costs time, and the kit is to be quick")
 		return
 	}
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(ctx, owner))
-	if !t.try(s.name, err) {
+	spec, handle, ok := rent(ctx, l, t, s.name)
+	if !ok {
 		return
 	}
 	l.offersIn(ctx, t, s)
-	l.listIn(ctx, t, s, owner)
+	l.listIn(ctx, t, s, spec.Owner)
 	l.observeIn(ctx, t, s, handle)
 	l.createIn(ctx, t, s)
 	l.terminateIn(ctx, t, s, handle)
@@ -207,17 +204,15 @@ func (l *lab) terminateIn(ctx context.Context, t *trial, s storm, handle string)
 
 // cancelReturns gives calls up while a backend says nothing.
 func (l *lab) cancelReturns(ctx context.Context, t *trial) {
-	if !l.networked() {
-		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there is nothing to wait for")
+	if !l.networked(t, "there is nothing to wait for") {
 		return
 	}
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
+	rented, victim, ok := rent(ctx, l, t, "cancel")
+	if !ok {
+		return
+	}
+	owner := rented.Owner
 	spec := l.spec(ctx, owner)
-	victim, err := l.create(ctx, l.spec(ctx, owner))
-	if !t.try("cancel", err) {
-		return
-	}
 	remove := l.world.Inject(Fault{Effect: Unanswered()})
 	defer remove()
 	for name, f := range map[string]func(context.Context) error{

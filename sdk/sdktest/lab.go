@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,8 +68,15 @@ func (nowhere) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("the kit has neither Cloud nor World, so that %s cannot be asked", req.URL.Host)
 }
 
-// networked reports whether there is a world to go wrong.
-func (l *lab) networked() bool { return l.kit.Cloud != nil || l.kit.World != nil }
+// networked reports whether there is a world to go wrong. The check is skipped where there is
+// none, and missing says what it lacks.
+func (l *lab) networked(t *trial, missing string) bool {
+	if l.kit.Cloud == nil && l.kit.World == nil {
+		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): %s", missing)
+		return false
+	}
+	return true
+}
 
 // open makes a provider without a memory.
 func (l *lab) open() guarded {
@@ -90,6 +98,13 @@ func random(n int) string {
 func (l *lab) owner() string {
 	o := "seer-" + random(20)
 	l.adopt(o)
+	return o
+}
+
+// ownerFor is a new one, whose machines are ended when the check is over.
+func (l *lab) ownerFor(t *trial) string {
+	o := l.owner()
+	t.owners = append(t.owners, o)
 	return o
 }
 
@@ -119,6 +134,19 @@ var _ sdk.Provider = guarded{}
 
 func (g guarded) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
 	return call(ctx, g.l.guard, "Describe", g.p.Describe)
+}
+
+// has reports whether Describe names a feature. The check is skipped where it does not.
+func (g guarded) has(ctx context.Context, t *trial, feature sdk.Feature) bool {
+	info, err := g.Describe(ctx)
+	if !t.try("Describe", err) {
+		return false
+	}
+	if !info.Has(feature) {
+		t.skipf("Describe does not name the feature %s", feature)
+		return false
+	}
+	return true
 }
 
 func (g guarded) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
@@ -154,31 +182,28 @@ func (g guarded) Route(ctx context.Context, handle string, port int) (sdk.Route,
 }
 
 func (g guarded) check(ctx context.Context, q sdk.CheckQuery) ([]sdk.Finding, error) {
-	return call(ctx, g.l.guard, "Check", func(ctx context.Context) ([]sdk.Finding, error) {
-		c, ok := g.p.(sdk.Checker)
-		if !ok {
-			return nil, defect{"Describe names the feature check, and the provider has no method Check"}
-		}
-		return c.Check(ctx, q)
-	})
+	return optional(ctx, g, "Check", func(ctx context.Context, c sdk.Checker) ([]sdk.Finding, error) { return c.Check(ctx, q) })
 }
 
 func (g guarded) clean(ctx context.Context, in sdk.CleanInput) ([]sdk.Cleaned, error) {
-	return call(ctx, g.l.guard, "Clean", func(ctx context.Context) ([]sdk.Cleaned, error) {
-		c, ok := g.p.(sdk.Cleaner)
-		if !ok {
-			return nil, defect{"Describe names the feature clean, and the provider has no method Clean"}
-		}
-		return c.Clean(ctx, in)
-	})
+	return optional(ctx, g, "Clean", func(ctx context.Context, c sdk.Cleaner) ([]sdk.Cleaned, error) { return c.Clean(ctx, in) })
 }
 
 func (g guarded) snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (sdk.SnapshotStep, error) {
-	return call(ctx, g.l.guard, "Snapshot", func(ctx context.Context) (sdk.SnapshotStep, error) {
-		s, ok := g.p.(sdk.Snapshotter)
-		if !ok {
-			return sdk.SnapshotStep{}, defect{"Describe names the feature snapshot, and the provider has no method Snapshot"}
-		}
+	return optional(ctx, g, "Snapshot", func(ctx context.Context, s sdk.Snapshotter) (sdk.SnapshotStep, error) {
 		return s.Snapshot(ctx, handle, key, cursor)
+	})
+}
+
+// optional calls a method of I, which a provider has whose Describe names the feature of that
+// name.
+func optional[I, T any](ctx context.Context, g guarded, method string, run func(context.Context, I) (T, error)) (T, error) {
+	return call(ctx, g.l.guard, method, func(ctx context.Context) (T, error) {
+		p, ok := g.p.(I)
+		if !ok {
+			var none T
+			return none, defect{fmt.Sprintf("Describe names the feature %s, and the provider has no method %s", strings.ToLower(method), method)}
+		}
+		return run(ctx, p)
 	})
 }

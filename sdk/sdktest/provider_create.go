@@ -12,9 +12,7 @@ import (
 )
 
 func (l *lab) createGives(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	c := &creation{l: l, spec: l.spec(ctx, owner)}
+	c := &creation{l: l, spec: l.spec(ctx, l.ownerFor(t))}
 	before := l.world.Count()
 	handle, err := c.finish(ctx)
 	if err != nil {
@@ -31,9 +29,9 @@ func (l *lab) createGives(ctx context.Context, t *trial) {
 	m, ok := l.one(ctx, t, c.spec, handle)
 	if !ok {
 		t.lack(needMachine)
-	} else if m.Key != c.spec.Key || m.Owner != owner || m.EndUnix != c.spec.EndUnix {
+	} else if m.Key != c.spec.Key || m.Owner != c.spec.Owner || m.EndUnix != c.spec.EndUnix {
 		t.failf("List gives key %q, owner %q, end %d for the new machine; they were %q, %q, %d: store them with the machine, as tags or in its name",
-			m.Key, m.Owner, m.EndUnix, c.spec.Key, owner, c.spec.EndUnix)
+			m.Key, m.Owner, m.EndUnix, c.spec.Key, c.spec.Owner, c.spec.EndUnix)
 	}
 }
 
@@ -92,9 +90,7 @@ func handles(list []sdk.Listed) string {
 
 // createAgain begins anew before every step, and after the last one.
 func (l *lab) createAgain(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	spec := l.spec(ctx, owner)
+	spec := l.spec(ctx, l.ownerFor(t))
 	c := &creation{l: l, spec: spec}
 	cursors := []json.RawMessage{nil}
 	found := map[string]bool{}
@@ -135,9 +131,7 @@ func (l *lab) createAgain(ctx context.Context, t *trial) {
 
 // createTogether lets four processes rent the same at once.
 func (l *lab) createTogether(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	spec := l.spec(ctx, owner)
+	spec := l.spec(ctx, l.ownerFor(t))
 	var wait sync.WaitGroup
 	results, errs := make([]string, 4), make([]error, 4)
 	for i := range results {
@@ -163,8 +157,7 @@ func (l *lab) createTogether(ctx context.Context, t *trial) {
 
 // createLost loses the answer of each request of a creation in turn, and the request itself.
 func (l *lab) createLost(ctx context.Context, t *trial) {
-	if !l.networked() {
-		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there are no requests whose answers could be lost")
+	if !l.networked(t, "there are no requests whose answers could be lost") {
 		return
 	}
 	for what, effect := range map[string]Effect{"the answer to request": AnswerLost(), "request": Refused()} {
@@ -221,11 +214,8 @@ func (l *lab) createArrives(ctx context.Context, t *trial) {
 		t.skipf("only the kit in go test can see what the simulator has got: ProviderKit.Machines")
 		return
 	}
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	spec := l.spec(ctx, owner)
-	handle, err := l.create(ctx, spec)
-	if !t.try("arrives", err) {
+	spec, handle, ok := rent(ctx, l, t, "arrives")
+	if !ok {
 		return
 	}
 	for _, m := range l.kit.Machines() {

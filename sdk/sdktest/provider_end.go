@@ -9,8 +9,7 @@ import (
 )
 
 func (l *lab) listFinds(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
+	owner := l.ownerFor(t)
 	specs := map[string]sdk.MachineSpec{}
 	for range 3 {
 		spec := l.spec(ctx, owner)
@@ -102,19 +101,15 @@ func (l *lab) gone(ctx context.Context, t *trial, owner, handle string) {
 }
 
 func (l *lab) terminateEnds(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(ctx, owner))
-	if t.try("terminate", err) && t.try("Terminate", l.open().Terminate(ctx, handle)) {
-		l.gone(ctx, t, owner, handle)
+	spec, handle, ok := rent(ctx, l, t, "terminate")
+	if ok && t.try("Terminate", l.open().Terminate(ctx, handle)) {
+		l.gone(ctx, t, spec.Owner, handle)
 	}
 }
 
 func (l *lab) terminateAgain(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(ctx, owner))
-	if !t.try("terminate", err) {
+	spec, handle, ok := rent(ctx, l, t, "terminate")
+	if !ok {
 		return
 	}
 	for i := range 3 {
@@ -122,7 +117,7 @@ func (l *lab) terminateAgain(ctx context.Context, t *trial) {
 			t.failf("Terminate, time %d: %s; what has ended is done", i+1, describe(err))
 		}
 		if i == 1 {
-			l.gone(ctx, t, owner, handle)
+			l.gone(ctx, t, spec.Owner, handle)
 		}
 	}
 	if err := l.open().Terminate(ctx, unknownHandle); err != nil {
@@ -131,9 +126,7 @@ func (l *lab) terminateAgain(ctx context.Context, t *trial) {
 }
 
 func (l *lab) terminateOnly(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	made := l.many(ctx, t, owner, 2)
+	owner, made := rentMany(ctx, l, t, 2)
 	if made == nil {
 		return
 	}
@@ -156,8 +149,7 @@ func (l *lab) terminateOnly(ctx context.Context, t *trial) {
 }
 
 func (l *lab) terminateLost(ctx context.Context, t *trial) {
-	if !l.networked() {
-		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there are no requests whose answers could be lost")
+	if !l.networked(t, "there are no requests whose answers could be lost") {
 		return
 	}
 	for name, effect := range map[string]Effect{"an answer that was lost": AnswerLost(), "a lost request": Refused(), "503": StatusCode(503)} {
@@ -179,18 +171,11 @@ func (l *lab) terminateLost(ctx context.Context, t *trial) {
 }
 
 func (l *lab) snapshotOnce(ctx context.Context, t *trial) {
-	info, err := l.open().Describe(ctx)
-	if !t.try("Describe", err) {
+	if !l.open().has(ctx, t, sdk.FeatureSnapshot) {
 		return
 	}
-	if !info.Has(sdk.FeatureSnapshot) {
-		t.skipf("Describe does not name the feature snapshot")
-		return
-	}
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(ctx, owner))
-	if !t.try("snapshot", err) {
+	_, handle, ok := rent(ctx, l, t, "snapshot")
+	if !ok {
 		return
 	}
 	key := "seer-" + random(20)
@@ -279,18 +264,11 @@ func (l *lab) endNothing(ctx context.Context, t *trial) {
 
 // cleanSpares tries Clean beside a machine: it must go on.
 func cleanSpares(ctx context.Context, l *lab, t *trial) {
-	info, err := l.open().Describe(ctx)
-	if !t.try("Describe", err) {
+	if !l.open().has(ctx, t, sdk.FeatureClean) {
 		return
 	}
-	if !info.Has(sdk.FeatureClean) {
-		t.skipf("Describe does not name the feature clean")
-		return
-	}
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(ctx, owner))
-	if !t.try("clean", err) {
+	_, handle, ok := rent(ctx, l, t, "clean")
+	if !ok {
 		return
 	}
 	options := l.kit.Query.Options

@@ -15,15 +15,12 @@ import (
 var knownStates = []sdk.State{sdk.Pending, sdk.Building, sdk.Starting, sdk.Running, sdk.Stopped, sdk.Failed, sdk.Unreachable}
 
 func (l *lab) observeRunning(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	spec := l.spec(ctx, owner)
-	handle, err := l.create(ctx, spec)
-	if !t.try("becomes running", err) {
+	spec, handle, ok := rent(ctx, l, t, "becomes running")
+	if !ok {
 		return
 	}
 	var o sdk.Observation
-	err = l.until(ctx, func() (bool, error) {
+	err := l.until(ctx, func() (bool, error) {
 		var err error
 		o, err = l.observe(ctx, handle)
 		switch {
@@ -127,29 +124,10 @@ func badEndpoint(e sdk.Endpoint) string {
 	return ""
 }
 
-// many rents n machines for one owner.
-func (l *lab) many(ctx context.Context, t *trial, owner string, n int) []string {
-	var made []string
-	for range n {
-		handle, err := l.create(ctx, l.spec(ctx, owner))
-		if !t.try("several machines", err) {
-			return nil
-		}
-		if slices.Contains(made, handle) {
-			t.failf("two keys have one machine, %s; look for the key, not only for the owner", handle)
-			return nil
-		}
-		made = append(made, handle)
-	}
-	return made
-}
-
 const unknownHandle = "seer-no-such-machine"
 
 func (l *lab) observeEvery(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	made := l.many(ctx, t, owner, 2)
+	_, made := rentMany(ctx, l, t, 2)
 	if made == nil {
 		return
 	}
@@ -184,13 +162,10 @@ func (l *lab) observeEvery(ctx context.Context, t *trial) {
 }
 
 func (l *lab) observeBatched(ctx context.Context, t *trial) {
-	if !l.networked() {
-		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there are no requests to be counted")
+	if !l.networked(t, "there are no requests to be counted") {
 		return
 	}
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	made := l.many(ctx, t, owner, 3)
+	_, made := rentMany(ctx, l, t, 3)
 	if made == nil {
 		return
 	}

@@ -211,12 +211,7 @@ func (l *lab) offersUnknownOption(ctx context.Context, t *trial) {
 // checkFinds tries Check as it is called before a start. It makes nothing, so that a machine of
 // the simulator that was not there before is one too many.
 func checkFinds(ctx context.Context, l *lab, t *trial) {
-	info, err := l.open().Describe(ctx)
-	if !t.try("Describe", err) {
-		return
-	}
-	if !info.Has(sdk.FeatureCheck) {
-		t.skipf("Describe does not name the feature check")
+	if !l.open().has(ctx, t, sdk.FeatureCheck) {
 		return
 	}
 	machines := machinesOf(l.kit)

@@ -71,10 +71,34 @@ func (l *lab) machine(owner string, o sdk.Offer) sdk.MachineSpec {
 	return s
 }
 
+// rent makes the machine that a check needs, of an owner of its own, and reports whether it has
+// one.
+func rent(ctx context.Context, l *lab, t *trial, check string) (spec sdk.MachineSpec, handle string, ok bool) {
+	spec = l.spec(ctx, l.ownerFor(t))
+	handle, err := l.create(ctx, spec)
+	return spec, handle, t.try(check, err)
+}
+
+// rentMany makes n machines of one owner, whose name it gives even where that fails.
+func rentMany(ctx context.Context, l *lab, t *trial, n int) (owner string, made []string) {
+	owner = l.ownerFor(t)
+	for range n {
+		handle, err := l.create(ctx, l.spec(ctx, owner))
+		if !t.try("several machines", err) {
+			return owner, nil
+		}
+		if slices.Contains(made, handle) {
+			t.failf("two keys have one machine, %s; look for the key, not only for the owner", handle)
+			return owner, nil
+		}
+		made = append(made, handle)
+	}
+	return owner, made
+}
+
 // createWithoutOffer rents what fits, as embedders do who ask for no offers.
 func (l *lab) createWithoutOffer(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
+	owner := l.ownerFor(t)
 	want := sdk.Offer{GPU: l.kit.Query.GPU, GPUCount: l.kit.Query.GPUCount}
 	if want.GPU == gpu.Any { // in a spec, it has a name
 		cheapest := l.spec(ctx, owner)
@@ -91,15 +115,13 @@ func (l *lab) createWithoutOffer(ctx context.Context, t *trial) {
 
 // createAsked rents the dearest offer, which who does not look at Offer would not take.
 func (l *lab) createAsked(ctx context.Context, t *trial) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
 	offers, err := l.free(ctx)
 	if err != nil {
 		l.unoffered = err
 		return
 	}
 	offer := offers[len(offers)-1]
-	handle, err := l.create(ctx, l.machine(owner, offer))
+	handle, err := l.create(ctx, l.machine(l.ownerFor(t), offer))
 	if err != nil {
 		t.failf("the offer %q, which Offers gave: %v", offer.ID, err)
 		return

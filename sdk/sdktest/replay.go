@@ -60,9 +60,6 @@ func parseExchange(data []byte) (*exchange, error) {
 
 // RoundTrip implements [http.RoundTripper].
 func (r *Replayer) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
 	body, err := bodyOf(req)
 	if err != nil {
 		return nil, err

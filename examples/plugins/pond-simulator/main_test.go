@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/seer-engine/seer/internal/testkit"
 )
@@ -64,7 +63,7 @@ func start(t *testing.T) *simulator {
 		t.Fatal(resp, err)
 	}
 	_ = resp.Body.Close()
-	await(t, "the machine runs", func() bool {
+	testkit.Eventually(t, "the machine runs", func() bool {
 		text, err := os.ReadFile(pid)
 		s.machine, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 		return err == nil
@@ -75,17 +74,8 @@ func start(t *testing.T) *simulator {
 // gone waits until nothing of the machine is left.
 func (s *simulator) gone(t *testing.T) {
 	t.Helper()
-	await(t, "the machine has ended", func() bool { return syscall.Kill(s.machine, 0) != nil && len(machines(s.tmp)) == 0 })
-	await(t, "its files are gone", func() bool { left, err := os.ReadDir(s.tmp); return err == nil && len(left) == 0 })
-}
-
-func await(t *testing.T, what string, true func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !true(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
+	testkit.Eventually(t, "the machine has ended", func() bool { return syscall.Kill(s.machine, 0) != nil && len(machines(s.tmp)) == 0 })
+	testkit.Eventually(t, "its files are gone", func() bool { left, err := os.ReadDir(s.tmp); return err == nil && len(left) == 0 })
 }
 
 func TestItSaysWhatWasLeftAndEndsIt(t *testing.T) {

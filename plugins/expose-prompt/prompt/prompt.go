@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/plugins/internal/options"
 	"github.com/seer-engine/seer/plugins/internal/python"
+	"github.com/seer-engine/seer/plugins/internal/shell"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -171,5 +172,5 @@ func quote(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return shell.Quote(s)
 }

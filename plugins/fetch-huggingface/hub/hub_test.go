@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/plugins/fetch-huggingface/hub"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest/guesthttp"
@@ -211,19 +212,7 @@ func content(t *testing.T, f *hub.Fetcher, m sdk.ResolvedModel, path string) str
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	if at.URL == "" {
-		return string(at.Content)
-	}
-	resp, err := http.Get(at.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %s, %v", path, resp.StatusCode, text, err)
-	}
-	return string(text)
+	return testplugin.Read(t, at)
 }
 
 // Every file can be read without a token, also of repositories that need one.

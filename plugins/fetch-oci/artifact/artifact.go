@@ -36,15 +36,7 @@ func New(o Options) *Fetcher {
 
 // Resolve implements [sdk.Fetcher].
 func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
-	r, err := parse(ref.Name, ref.Revision)
-	if err != nil {
-		return sdk.ResolvedModel{}, err
-	}
-	m, err := f.manifest(ctx, r)
-	if err != nil {
-		return sdk.ResolvedModel{}, err
-	}
-	files, err := m.files(r)
+	r, m, files, err := f.open(ctx, ref.Name, ref.Revision)
 	if err != nil {
 		return sdk.ResolvedModel{}, err
 	}
@@ -57,18 +49,22 @@ func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMo
 	return found, nil
 }
 
+// open reads the manifest of a model, and its files.
+func (f *Fetcher) open(ctx context.Context, name, revision string) (r reference, m manifest, files []file, err error) {
+	if r, err = parse(name, revision); err != nil {
+		return r, m, nil, err
+	}
+	if m, err = f.manifest(ctx, r); err != nil {
+		return r, m, nil, err
+	}
+	files, err = m.files(r)
+	return r, m, files, err
+}
+
 // Locate implements [sdk.Fetcher]. A registry redirects to a signed address, or sends the
 // file itself; then it wants the anonymous token for that.
 func (f *Fetcher) Locate(ctx context.Context, wanted sdk.FileRef) (sdk.Location, error) {
-	r, err := parse(wanted.Name, wanted.Revision)
-	if err != nil {
-		return sdk.Location{}, err
-	}
-	m, err := f.manifest(ctx, r)
-	if err != nil {
-		return sdk.Location{}, err
-	}
-	files, err := m.files(r)
+	r, _, files, err := f.open(ctx, wanted.Name, wanted.Revision)
 	if err != nil {
 		return sdk.Location{}, err
 	}

@@ -9,6 +9,14 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
+// Provider is what such providers can do.
+type Provider interface {
+	sdk.Provider
+	sdk.Router
+	sdk.Checker
+	sdk.Cleaner
+}
+
 // Refused says what no machine of the provider can have; place is what its computers are called.
 func Refused(provider, place string, spec sdk.MachineSpec) error {
 	switch i := spec.Image; {
@@ -38,6 +46,20 @@ func Target(url string) (string, bool) {
 	}
 	port, ok := strings.CutPrefix(url, "http://127.0.0.1:")
 	return "tcp:" + port, ok
+}
+
+// Stock says how many nodes of a cluster have what is wanted free. It is never none: what is not
+// free can be waited for.
+func Stock(free int) sdk.Stock {
+	switch {
+	case free == 0:
+		return sdk.StockUnknown
+	case free == 1:
+		return sdk.StockLow
+	case free < 4:
+		return sdk.StockMedium
+	}
+	return sdk.StockHigh
 }
 
 // Away is the entry of a list for a host that does not answer. err names it.

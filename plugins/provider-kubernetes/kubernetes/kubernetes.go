@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -51,12 +52,7 @@ type Ended struct {
 	Code   int
 }
 
-var (
-	_ sdk.Provider = (*Provider)(nil)
-	_ sdk.Router   = (*Provider)(nil)
-	_ sdk.Checker  = (*Provider)(nil)
-	_ sdk.Cleaner  = (*Provider)(nil)
-)
+var _ bare.Provider = (*Provider)(nil)
 
 // Describe implements [sdk.Provider].
 func (p *Provider) Describe(context.Context) (sdk.ProviderInfo, error) {

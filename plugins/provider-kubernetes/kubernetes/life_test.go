@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -56,18 +57,7 @@ func TestObserveManyAtOnce(t *testing.T) {
 	p := k.provider()
 	mustCreate(t, p, spec(nil))
 	k.reset()
-	seen, err := p.Observe(t.Context(), []string{"agents/seer-k1@lab", "agents/seer-k2@lab", "agents/seer-k3@gone", "nothing"})
-	if err != nil || len(seen) != 4 {
-		t.Fatalf("%+v, %v", seen, err)
-	}
-	states := map[string]sdk.State{}
-	for _, o := range seen {
-		states[o.Handle] = o.State
-	}
-	want := map[string]sdk.State{"agents/seer-k1@lab": sdk.Running, "agents/seer-k2@lab": sdk.Stopped, "agents/seer-k3@gone": sdk.Unreachable, "nothing": sdk.Stopped}
-	if !reflect.DeepEqual(states, want) {
-		t.Errorf("%+v", states)
-	}
+	testplugin.WantStates(t, p, map[string]sdk.State{"agents/seer-k1@lab": sdk.Running, "agents/seer-k2@lab": sdk.Stopped, "agents/seer-k3@gone": sdk.Unreachable, "nothing": sdk.Stopped})
 	if n := len(slices.DeleteFunc(k.asked, func(a string) bool { return a != "GET "+podsPath })); n != 1 {
 		t.Errorf("the pods were listed %d times", n)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
@@ -91,15 +92,10 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 // stock says how many nodes have what is wanted. Full nodes do not say that there is nothing: a pod
 // waits for them, and autoscalers make others.
 func (c choice) stock() sdk.Stock {
-	switch {
-	case !c.counted || c.free == 0:
+	if !c.counted {
 		return sdk.StockUnknown
-	case c.free == 1:
-		return sdk.StockLow
-	case c.free < 4:
-		return sdk.StockMedium
 	}
-	return sdk.StockHigh
+	return bare.Stock(c.free)
 }
 
 // choices are what the query can be had as.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/seer-engine/seer/plugins/internal/shell"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -44,7 +45,7 @@ func layers(spec *sdk.Image) ([]layer, error) {
 		out = append(out, layer{
 			title: "apt-get install " + strings.Join(spec.SystemPackages, " "),
 			run: "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -- " +
-				words(spec.SystemPackages) + " && rm -rf /var/lib/apt/lists/*",
+				shell.Join(spec.SystemPackages) + " && rm -rf /var/lib/apt/lists/*",
 		})
 	}
 	if len(spec.PythonPackages) > 0 {
@@ -52,7 +53,7 @@ func layers(spec *sdk.Image) ([]layer, error) {
 			title: "pip install " + strings.Join(spec.PythonPackages, " "),
 			// A distribution's Python refuses pip without the first of these.
 			run: "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore python3 -m pip install " +
-				"--no-input --no-cache-dir --disable-pip-version-check --progress-bar off -- " + words(spec.PythonPackages),
+				"--no-input --no-cache-dir --disable-pip-version-check --progress-bar off -- " + shell.Join(spec.PythonPackages),
 		})
 	}
 	for _, command := range spec.Commands {
@@ -124,13 +125,4 @@ func runArgument(command string) string {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode([]string{"/bin/sh", "-c", command}) // strings are always written
 	return strings.TrimSuffix(out.String(), "\n")
-}
-
-// words are arguments of a shell command.
-func words(list []string) string {
-	out := make([]string, len(list))
-	for i, word := range list {
-		out[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return strings.Join(out, " ")
 }

@@ -3,7 +3,6 @@ package runpod
 import (
 	"encoding/json"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -130,20 +129,6 @@ func FuzzChoice(f *testing.F) {
 }
 
 // A shell takes the words as they are, whatever they hold.
-func FuzzQuote(f *testing.F) {
-	f.Add("a b", "it's")
-	f.Add("$(id) `id` \\", "'; # \n")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if strings.Contains(a+b, "\x00") {
-			t.Skip()
-		}
-		out, err := exec.Command("sh", "-c", `printf '%s\0' `+quote([]string{a, b})).Output()
-		if err != nil || string(out) != a+"\x00"+b+"\x00" {
-			t.Errorf("%q and %q became %q, %v", a, b, out, err)
-		}
-	})
-}
-
 func FuzzOptions(f *testing.F) {
 	f.Add(`{"cloud":"community","cuda":"12.4","template":"t","registry":"r","image_entrypoint":"replace"}`)
 	f.Add(`{"cloud":7}`)

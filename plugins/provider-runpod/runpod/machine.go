@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seer-engine/seer/plugins/internal/shell"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -209,17 +210,7 @@ func (m *machine) args() (string, error) {
 		text, err := json.Marshal(map[string][]string{"entrypoint": m.spec.Command, "cmd": {}})
 		return string(text), err
 	}
-	return quote(m.spec.Command), nil
-}
-
-// quote writes words so that a shell's rules give them back: between single quotes
-// nothing has a meaning.
-func quote(words []string) string {
-	out := make([]string, len(words))
-	for i, word := range words {
-		out[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return strings.Join(out, " ")
+	return shell.Join(m.spec.Command), nil
 }
 
 // placed is the request for the pod where it has been decided to be.

@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -311,16 +310,8 @@ func (o options) sbatchPlace(q sdk.CheckQuery, partition string) []string {
 }
 
 // askProgram runs a command in which Seer's program answers as a method of the contract.
-func askProgram[Out any](ctx context.Context, p *Provider, host string, command []string, in any) (out Out, err error) {
+func askProgram[Out any](ctx context.Context, p *Provider, host string, command []string, in any) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	stdin, err := json.Marshal(in)
-	if err != nil {
-		return out, err
-	}
-	result, err := p.Runner.Run(ctx, host, command, stdin)
-	if err != nil {
-		return out, err // it names the host
-	}
-	return bare.Answer[Out](host, result)
+	return bare.Ask[Out](ctx, p.Runner, host, command, in)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -29,17 +30,7 @@ func envelope(t *testing.T, findings ...sdk.Finding) string {
 // checkOf has the cluster looked at, and gives its findings by name.
 func checkOf(t *testing.T, c *cluster, q sdk.CheckQuery) map[string]sdk.Finding {
 	t.Helper()
-	found, err := c.provider().Check(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := map[string]sdk.Finding{}
-	for _, f := range found {
-		if byName[f.Name] = f; f.State != sdk.FindingOK && f.Fix == "" {
-			t.Errorf("%+v says no fix", f)
-		}
-	}
-	return byName
+	return testplugin.Check(t, c.provider(), q)
 }
 
 func healthy(t *testing.T) *cluster {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest/guestssh"
 )
@@ -29,7 +30,7 @@ type cluster struct {
 const programKey = "provider "
 
 func (c *cluster) provider() *Provider {
-	return &Provider{Runner: c, Settings: func() (map[string]string, error) { return map[string]string{"host": c.usual}, nil }}
+	return &Provider{bare.Hosts{Runner: c, Settings: func() (map[string]string, error) { return map[string]string{"host": c.usual}, nil }}}
 }
 
 func (c *cluster) Hosts() ([]string, error) { return c.used, nil }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/plugins/internal/nearest"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
@@ -202,7 +203,7 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 	waits := p.waits(ctx, o, q, some, pending)
 	var all []sdk.Offer
 	for i, c := range some {
-		offer := sdk.Offer{WaitSeconds: waits[i].Seconds(), Queue: jobsWait(pending[c.partition]), ID: join(o.Host, c.partition, c.kind), Region: o.Host, MemoryGB: float64(c.memoryMB) / 1024, Stock: c.stock()}
+		offer := sdk.Offer{WaitSeconds: waits[i].Seconds(), Queue: jobsWait(pending[c.partition]), ID: join(o.Host, c.partition, c.kind), Region: o.Host, MemoryGB: float64(c.memoryMB) / 1024, Stock: bare.Stock(c.free)}
 		if q.GPU != "" {
 			offer.GPU, offer.GPUCount = gpu.Canonical(c.kind), max(1, q.GPUCount)
 			if c.kind == "" {
@@ -222,19 +223,6 @@ func longEnough(all []choice, timeout time.Duration) []choice {
 		return all
 	}
 	return fits
-}
-
-// stock is never none: a job waits for what is not free.
-func (c choice) stock() sdk.Stock {
-	switch {
-	case c.free == 0:
-		return sdk.StockUnknown
-	case c.free == 1:
-		return sdk.StockLow
-	case c.free < 4:
-		return sdk.StockMedium
-	}
-	return sdk.StockHigh
 }
 
 // nodes asks the cluster, and refuses a partition that it does not have. pending are the numbers

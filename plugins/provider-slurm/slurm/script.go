@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -77,14 +78,9 @@ func (p *Provider) run(ctx context.Context, host, script string, stdin []byte, a
 	return lines, nil
 }
 
-// said is the last thing that a command of Slurm has said.
+// said is the last thing that a command of Slurm has said, without the name of the command.
 func said(text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return "it said nothing"
-	}
-	text = text[strings.LastIndexByte(text, '\n')+1:]
-	return commandName.ReplaceAllString(text, "")
+	return commandName.ReplaceAllString(bare.LastLine(text), "")
 }
 
 var commandName = regexp.MustCompile(`^[a-z]+: (error: |fatal: )?`)

@@ -2,7 +2,6 @@ package ssh
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,16 +17,8 @@ import (
 const callTime = 25 * time.Second
 
 // ask calls a method of the provider on a host. Its errors name the host.
-func ask[Out any](ctx context.Context, p *Provider, host, method string, in any) (out Out, err error) {
-	input, err := json.Marshal(in)
-	if err != nil {
-		return out, err
-	}
-	result, err := p.Runner.Run(ctx, host, []string{sdk.SSHProgram, "provider", method}, input)
-	if err != nil {
-		return out, err // it names the host
-	}
-	return bare.Answer[Out](host, result)
+func ask[Out any](ctx context.Context, p *Provider, host, method string, in any) (Out, error) {
+	return bare.Ask[Out](ctx, p.Runner, host, []string{sdk.SSHProgram, "provider", method}, in)
 }
 
 // answer is what one of several hosts has said.

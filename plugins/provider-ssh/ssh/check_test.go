@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testplugin"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -28,17 +29,7 @@ func TestCheck(t *testing.T) {
 	}}
 	check := func(options string) map[string]sdk.Finding {
 		t.Helper()
-		found, err := l.provider().Check(t.Context(), sdk.CheckQuery{GPU: "H100", Isolation: "auto", Options: json.RawMessage(options)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		byName := map[string]sdk.Finding{}
-		for _, f := range found {
-			if byName[f.Name] = f; f.State != sdk.FindingOK && f.Fix == "" {
-				t.Errorf("%+v says no fix", f)
-			}
-		}
-		return byName
+		return testplugin.Check(t, l.provider(), sdk.CheckQuery{GPU: "H100", Isolation: "auto", Options: json.RawMessage(options)})
 	}
 	found := check(`null`)
 	if found["login to one"].State != sdk.FindingOK || found["python on one"].Detail != "3.12" || found["python on two"].State != sdk.FindingWarning {

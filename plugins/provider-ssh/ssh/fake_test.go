@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/plugins/provider-ssh/ssh"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest/guestssh"
@@ -24,7 +25,7 @@ type lab struct {
 }
 
 func (l *lab) provider() *ssh.Provider {
-	return &ssh.Provider{Runner: l, Settings: func() (map[string]string, error) { return map[string]string{"hosts": l.usual}, nil }}
+	return &ssh.Provider{Hosts: bare.Hosts{Runner: l, Settings: func() (map[string]string, error) { return map[string]string{"hosts": l.usual}, nil }}}
 }
 
 func (l *lab) Hosts() ([]string, error) { return l.used, nil }

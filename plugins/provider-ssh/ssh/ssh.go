@@ -5,8 +5,8 @@ package ssh
 import (
 	"context"
 
+	"github.com/seer-engine/seer/plugins/internal/bare"
 	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/guest/guestssh"
 )
 
 const (
@@ -17,26 +17,9 @@ const (
 )
 
 // Provider implements [sdk.Provider], [sdk.Router], [sdk.Checker] and [sdk.Cleaner]. It is safe for concurrent use.
-type Provider struct {
-	// Settings are the values of the manifest's settings.
-	Settings func() (map[string]string, error)
-	// Runner runs commands on hosts.
-	Runner Runner
-}
+type Provider struct{ bare.Hosts }
 
-// Runner runs commands on hosts; see [guestssh.Client], which is one.
-type Runner interface {
-	Run(ctx context.Context, host string, argv []string, stdin []byte) (guestssh.Result, error)
-	Hosts() ([]string, error) // that this plugin has used
-}
-
-var (
-	_ sdk.Provider = (*Provider)(nil)
-	_ sdk.Router   = (*Provider)(nil)
-	_ sdk.Checker  = (*Provider)(nil)
-	_ sdk.Cleaner  = (*Provider)(nil)
-	_ Runner       = guestssh.Client{}
-)
+var _ bare.Provider = (*Provider)(nil)
 
 // The isolations of the provider on a host.
 const (

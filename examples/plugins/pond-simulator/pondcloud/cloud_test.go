@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func start(t *testing.T, o Options) (*Cloud, func(method, path, key, body string) (int, http.Header, map[string]any)) {
@@ -44,15 +46,6 @@ const sleeper = `{"size":"lake","command":["sleep","1000"],"port":8080}`
 func code(v map[string]any) any {
 	e, _ := v["error"].(map[string]any)
 	return e["code"]
-}
-
-func await(t *testing.T, what string, true func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !true(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }
 
 func TestItAnswersAsItsDocumentationSays(t *testing.T) {
@@ -96,7 +89,7 @@ func TestBillingFollowsTheStates(t *testing.T) {
 	}
 	c, do = start(t, Options{Boot: time.Hour})
 	do("POST", "/v1/machines", "k", sleeper)
-	await(t, "it is billed", func() bool { return slices.Equal(c.Bill().Billing, []string{"m-1"}) })
+	testkit.Eventually(t, "it is billed", func() bool { return slices.Equal(c.Bill().Billing, []string{"m-1"}) })
 	do("DELETE", "/v1/machines/m-1", "", "")
 	first := c.Bill()
 	time.Sleep(10 * time.Millisecond)
@@ -115,11 +108,11 @@ func TestMachinesEnd(t *testing.T) {
 	} {
 		do("POST", "/v1/machines", fmt.Sprint("k", i), body)
 	}
-	await(t, "the last one is up", func() bool { return c.Machines()[3].State == up })
+	testkit.Eventually(t, "the last one is up", func() bool { return c.Machines()[3].State == up })
 	if err := c.Break("m-4"); err != nil {
 		t.Error(err)
 	}
-	await(t, "all have ended", func() bool {
+	testkit.Eventually(t, "all have ended", func() bool {
 		var states []string
 		for _, m := range c.Machines() {
 			states = append(states, m.State)
@@ -136,7 +129,7 @@ func TestMachinesEnd(t *testing.T) {
 func TestDryMachinesRunNothing(t *testing.T) {
 	c, do := start(t, Options{Dry: true})
 	do("POST", "/v1/machines", "k", `{"size":"puddle","command":["/no/such/program"],"port":8080}`)
-	await(t, "it is up", func() bool { return c.Machines()[0].State == up })
+	testkit.Eventually(t, "it is up", func() bool { return c.Machines()[0].State == up })
 	if _, _, v := do("GET", "/v1/machines/m-1", "", ""); v["url"] != "http://127.0.0.1:8080" {
 		t.Errorf("%v", v)
 	}

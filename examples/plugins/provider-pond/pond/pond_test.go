@@ -49,6 +49,18 @@ func spec() sdk.MachineSpec {
 	return sdk.MachineSpec{Key: key, Owner: "seer-owner", Command: []string{"sleep", "1000"}, Port: 8080, EndUnix: time.Now().Add(time.Hour).Unix()}
 }
 
+// rent makes a machine of an offer.
+func rent(t *testing.T, p *pond.Provider, offer string) (sdk.MachineSpec, string) {
+	t.Helper()
+	s := spec()
+	s.Offer = offer
+	step, err := p.Create(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, step.Handle
+}
+
 // A machine that waits for its turn is pending, and does not run.
 func TestAMachineThatIsQueued(t *testing.T) {
 	p, _ := start(t, pondcloud.Options{Queue: time.Hour})
@@ -56,16 +68,11 @@ func TestAMachineThatIsQueued(t *testing.T) {
 	if err != nil || len(offers) != 1 {
 		t.Fatalf("%+v, %v", offers, err)
 	}
-	s := spec()
-	s.Offer = offers[0].ID
-	step, err := p.Create(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if seen, err := p.Observe(t.Context(), []string{step.Handle}); err != nil || len(seen) != 1 || seen[0].State != sdk.Pending {
+	_, handle := rent(t, p, offers[0].ID)
+	if seen, err := p.Observe(t.Context(), []string{handle}); err != nil || len(seen) != 1 || seen[0].State != sdk.Pending {
 		t.Errorf("%+v, %v", seen, err)
 	}
-	if err := p.Terminate(t.Context(), step.Handle); err != nil {
+	if err := p.Terminate(t.Context(), handle); err != nil {
 		t.Error(err)
 	}
 }
@@ -76,19 +83,14 @@ func TestAMachineFromItsOfferToItsEnd(t *testing.T) {
 	if err != nil || len(offers) != 1 || offers[0].GPU != "H100-SXM" || offers[0].CostPerHour != 3.10 || offers[0].ID != "lake" {
 		t.Fatalf("%+v, %v", offers, err)
 	}
-	s := spec()
-	s.Offer = offers[0].ID
-	step, err := p.Create(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, handle := rent(t, p, offers[0].ID)
 	again, err := p.Create(t.Context(), s, nil)
-	if err != nil || again.Handle != step.Handle || len(cloud.Machines()) != 1 {
-		t.Errorf("one key gave %q and %q, %v", step.Handle, again.Handle, err)
+	if err != nil || again.Handle != handle || len(cloud.Machines()) != 1 {
+		t.Errorf("one key gave %q and %q, %v", handle, again.Handle, err)
 	}
 	var states []sdk.State
 	for deadline := time.Now().Add(time.Minute); !slices.Contains(states, sdk.Running); {
-		seen, err := p.Observe(t.Context(), []string{step.Handle, "m-404"})
+		seen, err := p.Observe(t.Context(), []string{handle, "m-404"})
 		if err != nil || len(seen) != 2 || seen[1].State != sdk.Stopped {
 			t.Fatalf("%+v, %v", seen, err)
 		}
@@ -108,7 +110,7 @@ func TestAMachineFromItsOfferToItsEnd(t *testing.T) {
 		t.Errorf("%+v, %v", others, err)
 	}
 	for range 2 {
-		if err := p.Terminate(t.Context(), step.Handle); err != nil {
+		if err := p.Terminate(t.Context(), handle); err != nil {
 			t.Error(err)
 		}
 	}

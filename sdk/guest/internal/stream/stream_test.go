@@ -23,15 +23,8 @@ import (
 // echo sends every piece back and then the end.
 func echo(x *streamtest.Exchange) {
 	x.Head(200, map[string][]string{"stream": {fmt.Sprint(x.ID())}})
-	for {
-		piece, err := x.Receive()
-		switch {
-		case errors.Is(err, io.EOF):
-			x.End(sdk.Event{Message: "done"}, nil)
-			return
-		case err != nil || !x.Data(piece):
-			return
-		}
+	if x.Echo() {
+		x.End(sdk.Event{Message: "done"}, nil)
 	}
 }
 

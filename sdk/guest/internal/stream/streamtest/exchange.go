@@ -1,6 +1,7 @@
 package streamtest
 
 import (
+	"errors"
 	"io"
 
 	"github.com/seer-engine/seer/sdk"
@@ -55,6 +56,19 @@ func (x *Exchange) Receive() ([]byte, error) {
 		x.event(sdk.Event{Kind: sdk.EventRoom}, nil)
 	}
 	return piece, nil
+}
+
+// Echo sends back what the guest sends, to its end. It reports whether the guest is still there.
+func (x *Exchange) Echo() bool {
+	for {
+		piece, err := x.Receive()
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		if !x.Data(piece) {
+			return false
+		}
+	}
 }
 
 // Head sends the head of an answer.
