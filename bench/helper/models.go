@@ -88,12 +88,17 @@ func (w *weights) download(ctx context.Context, r request) (any, error) {
 	return t, errors.Join(err, os.Remove(target))
 }
 
-func floor(ctx context.Context, url, target string) error {
+// plainGet makes a request with nothing but Go's own client. The caller closes the answer.
+func plainGet(ctx context.Context, url string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	return http.DefaultClient.Do(req)
+}
+
+func floor(ctx context.Context, url, target string) error {
+	resp, err := plainGet(ctx, url)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,11 @@ func (w *stopwatch) mark(stage string, now time.Time) {
 // ready brings up a sandbox, serves an interface, writes its library and calls it
 // once, in one process.
 func (h *helper) ready(ctx context.Context, r request) (any, error) {
+	return timed(ctx, h, r, (*stopwatch).up, func(w *stopwatch, s *engine.Sandbox) error { return w.serve(ctx, s, r) })
+}
+
+// timed brings up a sandbox, uses it, and tells where the time went.
+func timed(ctx context.Context, h *helper, r request, progress func(*stopwatch) engine.Progress, use func(*stopwatch, *engine.Sandbox) error) (any, error) {
 	now := time.Now()
 	w := &stopwatch{begin: now, last: now, stages: map[string]float64{}}
 	exp, err := experiment.Load(ctx, r.File, experiment.LoadOptions{})
@@ -70,12 +75,12 @@ func (h *helper) ready(ctx context.Context, r request) (any, error) {
 	}
 	defer e.Close()
 	w.mark("read", time.Now())
-	s, err := e.Up(ctx, exp, engine.UpOptions{Progress: w.up()})
+	s, err := e.Up(ctx, exp, engine.UpOptions{Progress: progress(w)})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = s.Terminate(ctx) }() // the caller checks that nothing lives
-	if err := w.serve(ctx, s, r); err != nil {
+	if err := use(w, s); err != nil {
 		return nil, err
 	}
 	return stages{w.last.Sub(w.begin).Seconds(), w.stages}, nil

@@ -113,11 +113,7 @@ func (h *helper) describe(ctx context.Context, r request) (any, error) {
 func (h *helper) get(ctx context.Context, r request) (any, error) {
 	url := h.clouds["page"].env["RUNPOD_API_BASE_URL"] + "/v2/pods"
 	return repeat(r.Count, func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := plainGet(ctx, url)
 		if err != nil {
 			return err
 		}

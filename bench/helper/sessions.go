@@ -11,7 +11,6 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/event"
-	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/sdk"
@@ -20,33 +19,15 @@ import (
 // cell brings up a sandbox with notebooks, begins a session and runs one cell, in one
 // process.
 func (h *helper) cell(ctx context.Context, r request) (any, error) {
-	now := time.Now()
-	w := &stopwatch{begin: now, last: now, stages: map[string]float64{}}
-	exp, err := experiment.Load(ctx, r.File, experiment.LoadOptions{})
-	if err != nil {
-		return nil, err
-	}
-	e, err := h.engine("")
-	if err != nil {
-		return nil, err
-	}
-	defer e.Close()
-	w.mark("read", time.Now())
-	s, err := e.Up(ctx, exp, engine.UpOptions{Progress: w.notebook()})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = s.Terminate(ctx) }() // the caller checks that nothing lives
-	w.mark("session", time.Now())
-	client, err := s.Notebook(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	if err := w.first(ctx, client); err != nil {
-		return nil, err
-	}
-	return stages{w.last.Sub(w.begin).Seconds(), w.stages}, nil
+	return timed(ctx, h, r, (*stopwatch).notebook, func(w *stopwatch, s *engine.Sandbox) error {
+		w.mark("session", time.Now())
+		client, err := s.Notebook(ctx)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return w.first(ctx, client)
+	})
 }
 
 // notebook is up, and splits its last stage where the engine says that Jupyter answers.

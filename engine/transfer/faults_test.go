@@ -42,6 +42,17 @@ func TestFaults(t *testing.T) {
 		_, _ = w.Write(big)
 		return true
 	}
+	ranged := func(status int, span string, body []byte) func(http.ResponseWriter, *http.Request, int64) bool {
+		return func(w http.ResponseWriter, r *http.Request, _ int64) bool {
+			if r.Header.Get("Range") == "" {
+				return false
+			}
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %s/%d", span, len(big)))
+			w.WriteHeader(status)
+			_, _ = w.Write(body)
+			return true
+		}
+	}
 	for name, tc := range map[string]struct {
 		fault func(w http.ResponseWriter, r *http.Request, n int64) bool
 		pause time.Duration // at least one as long
@@ -76,23 +87,8 @@ func TestFaults(t *testing.T) {
 			}
 			return ignores(w, r)
 		}, 0},
-		"another range": {func(w http.ResponseWriter, r *http.Request, _ int64) bool {
-			if r.Header.Get("Range") == "" {
-				return false
-			}
-			w.Header().Set("Content-Range", fmt.Sprintf("bytes 1-8/%d", len(big)))
-			w.WriteHeader(http.StatusPartialContent)
-			_, _ = w.Write(big[1:9])
-			return true
-		}, 0},
-		"416 to each range": {func(w http.ResponseWriter, r *http.Request, _ int64) bool {
-			if r.Header.Get("Range") == "" {
-				return false
-			}
-			w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", len(big)))
-			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
-			return true
-		}, 0},
+		"another range":     {ranged(http.StatusPartialContent, "1-8", big[1:9]), 0},
+		"416 to each range": {ranged(http.StatusRequestedRangeNotSatisfiable, "*", nil), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOrigin(t, map[string][]byte{"big": big})

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const childPlan = "SEER_TEST_TRANSFER_PLAN"
@@ -127,22 +128,8 @@ func TestOtherProcess(t *testing.T) {
 	}
 }
 
-// TestFullDisk runs itself on a file system of 2 MiB, and has another process fill it.
-func TestFullDisk(t *testing.T) {
-	if os.Getenv(childPlan) != "" {
-		fullDisk(t)
-		return
-	}
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		t.Fatal("bubblewrap is needed for this test: apt-get install bubblewrap")
-	}
-	cmd := exec.Command(bwrap, "--unshare-user", "--ro-bind", "/", "/", "--size", "2097152", "--tmpfs", "/mnt", "--dev", "/dev",
-		"--setenv", childPlan, "full", os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
+// TestFullDisk has another process fill the disk.
+func TestFullDisk(t *testing.T) { testkit.OnSmallDisk(t, 2<<20, fullDisk) }
 
 func fullDisk(t *testing.T) {
 	o := newOrigin(t, map[string][]byte{"f": content("f", 6*block)})

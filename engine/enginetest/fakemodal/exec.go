@@ -146,6 +146,14 @@ func (sb *sandbox) execute(p *process, r *pb.TaskExecStartRequest, vars map[stri
 	p.outcome(cmd)
 }
 
+// status is how a command that has ended did so: by a signal or with a code.
+func (p *process) status() (code, signal *int32) {
+	if p.signal != 0 {
+		return nil, &p.signal
+	}
+	return &p.code, nil
+}
+
 func (p *process) outcome(cmd *exec.Cmd) {
 	st, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if st.Signaled() {
@@ -166,10 +174,8 @@ func (s *routerServer) TaskExecWait(ctx context.Context, r *pb.TaskExecWaitReque
 	case <-ctx.Done():
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
-	if p.signal != 0 {
-		return pb.TaskExecWaitResponse_builder{Signal: &p.signal}.Build(), nil
-	}
-	return pb.TaskExecWaitResponse_builder{Code: &p.code}.Build(), nil
+	code, signal := p.status()
+	return pb.TaskExecWaitResponse_builder{Code: code, Signal: signal}.Build(), nil
 }
 
 // TaskExecPoll tells the exit status of a command that has ended.
@@ -183,10 +189,8 @@ func (s *routerServer) TaskExecPoll(ctx context.Context, r *pb.TaskExecPollReque
 	default:
 		return &pb.TaskExecPollResponse{}, nil
 	}
-	if p.signal != 0 {
-		return pb.TaskExecPollResponse_builder{Signal: &p.signal}.Build(), nil
-	}
-	return pb.TaskExecPollResponse_builder{Code: &p.code}.Build(), nil
+	code, signal := p.status()
+	return pb.TaskExecPollResponse_builder{Code: code, Signal: signal}.Build(), nil
 }
 
 // TaskExecStdioRead streams an output from an offset to its end.

@@ -60,7 +60,12 @@ func newApp(t *testing.T, client *modal.Client) *modal.App {
 
 func create(t *testing.T, client *modal.Client, p modal.SandboxCreateParams) *modal.Sandbox {
 	t.Helper()
-	image := client.Images.FromRegistry("python:3.12-slim", nil)
+	return createFrom(t, client, client.Images.FromRegistry("python:3.12-slim", nil), p)
+}
+
+// createFrom creates a sandbox whose file system is an image.
+func createFrom(t *testing.T, client *modal.Client, image *modal.Image, p modal.SandboxCreateParams) *modal.Sandbox {
+	t.Helper()
 	sb, err := client.Sandboxes.Create(t.Context(), newApp(t, client), image, &p)
 	if err != nil {
 		t.Fatal(err)

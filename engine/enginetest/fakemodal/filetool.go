@@ -22,46 +22,17 @@ type fileTool struct {
 	out, errs io.Writer
 }
 
-// fileCommand is the argument; one field is there.
-type fileCommand struct {
-	ReadFile      *filePath
-	WriteFile     *filePath
-	ListFiles     *filePath
-	Stat          *filePath
-	MakeDirectory *struct {
-		filePath
-		Parents bool `json:"parents"`
-	}
-	Remove *struct {
-		filePath
-		Recursive bool `json:"recursive"`
-	}
-	Watch *watchCommand
-}
+// fileCommand is the argument: what to do, and with what. It has one entry.
+type fileCommand map[string]fileArguments
 
-// path is the one of the command that is there.
-func (c fileCommand) path() string {
-	switch {
-	case c.ReadFile != nil:
-		return c.ReadFile.Path
-	case c.WriteFile != nil:
-		return c.WriteFile.Path
-	case c.ListFiles != nil:
-		return c.ListFiles.Path
-	case c.Stat != nil:
-		return c.Stat.Path
-	case c.MakeDirectory != nil:
-		return c.MakeDirectory.Path
-	case c.Remove != nil:
-		return c.Remove.Path
-	case c.Watch != nil:
-		return c.Watch.Path
-	}
-	return ""
-}
+type fileArguments struct {
+	Path      string `json:"path"`
+	Parents   bool   `json:"parents"`   // of MakeDirectory
+	Recursive bool   `json:"recursive"` // of Remove and Watch
 
-type filePath struct {
-	Path string `json:"path"`
+	// Of Watch.
+	Filter  []string `json:"filter"`
+	Timeout *float64 `json:"timeout_secs"`
 }
 
 // fileError is how the tool fails.
@@ -89,28 +60,38 @@ func (t fileTool) run(args []string) int32 {
 }
 
 func (t fileTool) do(c fileCommand) error {
-	if !path.IsAbs(c.path()) {
-		return &fileError{Kind: "NotSupported", Message: "The command is unknown, or its path not absolute"}
+	for what, a := range c {
+		if path.IsAbs(a.Path) {
+			return t.call(what, a)
+		}
 	}
-	switch {
-	case c.ReadFile != nil:
-		return t.read(t.folder(c.ReadFile.Path))
-	case c.WriteFile != nil:
-		return t.write(t.folder(c.WriteFile.Path))
-	case c.ListFiles != nil:
-		return t.list(c.ListFiles.Path)
-	case c.Stat != nil:
-		info, err := t.stat(c.Stat.Path)
+	return errNoCommand
+}
+
+var errNoCommand = &fileError{Kind: "NotSupported", Message: "The command is unknown, or its path not absolute"}
+
+func (t fileTool) call(what string, a fileArguments) error {
+	switch what {
+	case "ReadFile":
+		return t.read(t.folder(a.Path))
+	case "WriteFile":
+		return t.write(t.folder(a.Path))
+	case "ListFiles":
+		return t.list(a.Path)
+	case "Stat":
+		info, err := t.stat(a.Path)
 		if err != nil {
 			return err
 		}
 		return json.NewEncoder(t.out).Encode(info)
-	case c.MakeDirectory != nil:
-		return t.makeDirectory(t.folder(c.MakeDirectory.Path), c.MakeDirectory.Parents)
-	case c.Remove != nil:
-		return t.remove(t.folder(c.Remove.Path), c.Remove.Recursive)
+	case "MakeDirectory":
+		return t.makeDirectory(t.folder(a.Path), a.Parents)
+	case "Remove":
+		return t.remove(t.folder(a.Path), a.Recursive)
+	case "Watch":
+		return t.watch(a)
 	}
-	return t.watch(*c.Watch)
+	return errNoCommand
 }
 
 func fileErrorOf(err error) *fileError {

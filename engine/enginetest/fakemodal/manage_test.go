@@ -262,10 +262,7 @@ func TestSnapshot(t *testing.T) {
 		if out, _, _ := finish(t, sb, nil, "", "sh", "-c", "echo later >f"); out != "" {
 			t.Fatal(out)
 		}
-		again, err := client.Sandboxes.Create(t.Context(), newApp(t, client), image, &modal.SandboxCreateParams{GPU: gpu, Workdir: "/root/deep"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := createFrom(t, client, image, modal.SandboxCreateParams{GPU: gpu, Workdir: "/root/deep"})
 		if out, errs, _ := finish(t, again, nil, "", "sh", "-c", "cat f d/link /workspace/g; test -x f && echo x"); out != "a\na\nb\nx\n" {
 			t.Errorf("%q %q", out, errs)
 		}
@@ -273,10 +270,7 @@ func TestSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		third, err := client.Sandboxes.Create(t.Context(), newApp(t, client), layered, &modal.SandboxCreateParams{GPU: gpu})
-		if err != nil {
-			t.Fatal(err)
-		}
+		third := createFrom(t, client, layered, modal.SandboxCreateParams{GPU: gpu})
 		if text, err := third.Filesystem.ReadText(t.Context(), "/root/deep/f", nil); err != nil || text != "a\n" {
 			t.Errorf("a layer above: %q %v", text, err)
 		}
@@ -340,10 +334,7 @@ func TestExitSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := client.Sandboxes.Create(t.Context(), newApp(t, client), image, &modal.SandboxCreateParams{GPU: gpu})
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := createFrom(t, client, image, modal.SandboxCreateParams{GPU: gpu})
 		if text, err := again.Filesystem.ReadText(t.Context(), "/workspace/f", nil); err != nil || text != "last\n" {
 			t.Errorf("%q %v", text, err)
 		}

@@ -10,15 +10,6 @@ import (
 	"time"
 )
 
-// watchCommand asks for the changes of a file or folder until the timeout, or until
-// the caller closes the standard input.
-type watchCommand struct {
-	filePath
-	Recursive bool     `json:"recursive"`
-	Filter    []string `json:"filter"`
-	Timeout   *float64 `json:"timeout_secs"`
-}
-
 type watchEvent struct {
 	Type  string   `json:"event_type"`
 	Paths []string `json:"paths"`
@@ -26,8 +17,9 @@ type watchEvent struct {
 
 const watchEvery = 50 * time.Millisecond
 
-// watch compares what is there with what was.
-func (t fileTool) watch(c watchCommand) error {
+// watch tells of the changes of a file or folder until the timeout, or until the caller closes the
+// standard input. It compares what is there with what was.
+func (t fileTool) watch(c fileArguments) error {
 	root := t.folder(c.Path)
 	if _, err := os.Stat(root); err != nil {
 		return err
@@ -64,7 +56,7 @@ func (t fileTool) watch(c watchCommand) error {
 	}
 }
 
-func (t fileTool) report(c watchCommand, before, after map[string]fs.FileInfo) error {
+func (t fileTool) report(c fileArguments, before, after map[string]fs.FileInfo) error {
 	enc := json.NewEncoder(t.out)
 	send := func(kind, rel string) error {
 		if c.Filter != nil && !slices.Contains(c.Filter, kind) {

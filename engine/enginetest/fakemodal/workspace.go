@@ -165,31 +165,32 @@ func (s *controlServer) AppCreate(_ context.Context, r *pb.AppCreateRequest) (*p
 	})
 }
 
+// apps finds the apps of all environments. The caller holds mu.
+func apps(c *Cloud) func(id string) (*app, error) {
+	return func(id string) (*app, error) {
+		if a, ok := c.apps[id]; ok {
+			return a, nil
+		}
+		return nil, notFound("App '%s' not found", id)
+	}
+}
+
 // AppPublish has nothing to publish: there are no functions here.
 func (s *controlServer) AppPublish(_ context.Context, r *pb.AppPublishRequest) (*pb.AppPublishResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, ok := s.apps[r.GetAppId()]
-	if !ok {
-		return nil, notFound("App '%s' not found", r.GetAppId())
-	}
-	if len(r.GetFunctionIds()) > 0 || len(r.GetClassIds()) > 0 {
-		return nil, status.Error(codes.Unimplemented, "the fake Modal runs no functions")
-	}
-	if r.GetName() != "" {
-		a.name = r.GetName()
-	}
-	return pb.AppPublishResponse_builder{DeployedAt: s.now()}.Build(), nil
+	return among(s.Cloud, apps(s.Cloud), r.GetAppId(), func(a *app) (*pb.AppPublishResponse, error) {
+		if len(r.GetFunctionIds()) > 0 || len(r.GetClassIds()) > 0 {
+			return nil, status.Error(codes.Unimplemented, "the fake Modal runs no functions")
+		}
+		if r.GetName() != "" {
+			a.name = r.GetName()
+		}
+		return pb.AppPublishResponse_builder{DeployedAt: s.now()}.Build(), nil
+	})
 }
 
 // AppHeartbeat keeps an app without a name; here they stay anyway.
 func (s *controlServer) AppHeartbeat(_ context.Context, r *pb.AppHeartbeatRequest) (*emptypb.Empty, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.apps[r.GetAppId()]; !ok {
-		return nil, notFound("App '%s' not found", r.GetAppId())
-	}
-	return &emptypb.Empty{}, nil
+	return among(s.Cloud, apps(s.Cloud), r.GetAppId(), func(*app) (*emptypb.Empty, error) { return &emptypb.Empty{}, nil })
 }
 
 // AppList lists the apps of an environment.
@@ -231,9 +232,9 @@ func (s *controlServer) AppClientDisconnect(_ context.Context, r *pb.AppClientDi
 func (c *Cloud) endApp(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a, ok := c.apps[id]
-	if !ok {
-		return notFound("App '%s' not found", id)
+	a, err := apps(c)(id)
+	if err != nil {
+		return err
 	}
 	if a.stopped == 0 {
 		a.stopped = c.now()

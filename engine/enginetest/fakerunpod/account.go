@@ -14,19 +14,11 @@ type registry struct {
 }
 
 func (c *Cloud) registry(id string) (*registry, error) {
-	i := slices.IndexFunc(c.registries, func(r *registry) bool { return r.ID == id })
-	if i < 0 {
-		return nil, notFound("registry")
-	}
-	return c.registries[i], nil
+	return one(c.registries, "registry", func(r *registry) bool { return r.ID == id })
 }
 
 func listRegistries(c *Cloud, _ *request) (reply, error) {
-	all := []registry{}
-	for _, r := range c.registries {
-		all = append(all, *r)
-	}
-	return ok(map[string]any{"registries": all})
+	return ok(map[string]any{"registries": copies(c.registries)})
 }
 
 func createRegistry(c *Cloud, _ *request, reg *registry) (reply, error) {

@@ -210,27 +210,41 @@ func (c *Cloud) Requests() map[string]int {
 func (c *Cloud) now() time.Time { return c.options.Clock.Now().UTC() }
 
 func (c *Cloud) gpu(id string) (GPU, bool) {
-	i := slices.IndexFunc(c.options.GPUs, func(g GPU) bool { return g.ID == id })
-	if i < 0 {
-		return GPU{}, false
-	}
-	return c.options.GPUs[i], true
+	return first(c.options.GPUs, func(g GPU) bool { return g.ID == id })
 }
 
 func (c *Cloud) cpu(id string) (CPU, bool) {
-	i := slices.IndexFunc(c.options.CPUs, func(p CPU) bool { return p.ID == id })
-	if i < 0 {
-		return CPU{}, false
-	}
-	return c.options.CPUs[i], true
+	return first(c.options.CPUs, func(p CPU) bool { return p.ID == id })
 }
 
 func (c *Cloud) dataCenter(id string) (DataCenter, bool) {
-	i := slices.IndexFunc(c.options.DataCenters, func(d DataCenter) bool { return d.ID == id })
-	if i < 0 {
-		return DataCenter{}, false
+	return first(c.options.DataCenters, func(d DataCenter) bool { return d.ID == id })
+}
+
+// first gives the first thing that is wanted.
+func first[T any](things []T, wanted func(T) bool) (found T, ok bool) {
+	if i := slices.IndexFunc(things, wanted); i >= 0 {
+		return things[i], true
 	}
-	return c.options.DataCenters[i], true
+	return found, false
+}
+
+// one gives the thing that is wanted, or the error of a request for what there is not.
+func one[T any](things []T, what string, wanted func(T) bool) (T, error) {
+	found, ok := first(things, wanted)
+	if !ok {
+		return found, notFound(what)
+	}
+	return found, nil
+}
+
+// copies are what an answer lists. It is written when the cloud is no longer locked.
+func copies[T any](things []*T) []T {
+	all := make([]T, len(things))
+	for i, thing := range things {
+		all[i] = *thing
+	}
+	return all
 }
 
 // random is a string of n lower-case letters and digits that begins with a letter.

@@ -105,6 +105,20 @@ func TestProxyFindsPods(t *testing.T) {
 // pod: the tests of it try again.
 func cut(o *fakerunpod.Options) { o.ProxyCut = 200 * time.Millisecond }
 
+// reads runs a pod that gives no answer. It tells whether a request has reached the pod, and the
+// result of read for the first one.
+func (r *rig) reads(read func(*http.Request) error) (id, port string, reached *atomic.Bool, first <-chan error) {
+	reached, result := &atomic.Bool{}, make(chan error, 1)
+	id, port = r.listens(func(_ http.ResponseWriter, req *http.Request) {
+		reached.Store(true)
+		select {
+		case result <- read(req):
+		default: // another has
+		}
+	})
+	return id, port, reached, result
+}
+
 // ends waits for what a handler says in the end.
 func ends(t *testing.T, said <-chan error) error {
 	t.Helper()
@@ -119,15 +133,9 @@ func ends(t *testing.T, said <-chan error) error {
 
 func TestProxyCutsWhatDoesNotAnswer(t *testing.T) {
 	r := start(t, cut)
-	var reached atomic.Bool
-	gone := make(chan error, 1)
-	id, port := r.listens(func(_ http.ResponseWriter, req *http.Request) {
-		reached.Store(true)
+	id, port, reached, gone := r.reads(func(req *http.Request) error {
 		<-req.Context().Done()
-		select {
-		case gone <- nil:
-		default: // another has
-		}
+		return nil
 	})
 	testkit.Eventually(t, "it reaches the pod", func() bool {
 		if status, _ := r.get(r.at(id, port)); status != 524 {
@@ -175,15 +183,9 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func TestProxyCutsUploads(t *testing.T) {
 	r := start(t, cut)
-	var reached atomic.Bool
-	ended := make(chan error, 1)
-	id, port := r.listens(func(_ http.ResponseWriter, req *http.Request) {
-		reached.Store(true)
+	id, port, reached, ended := r.reads(func(req *http.Request) error {
 		_, err := io.Copy(io.Discard, req.Body)
-		select {
-		case ended <- err:
-		default: // another has
-		}
+		return err
 	})
 	testkit.Eventually(t, "it reaches the pod", func() bool {
 		resp, err := http.Post(r.at(id, port), "application/octet-stream", &endless{})

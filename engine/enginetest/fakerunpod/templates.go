@@ -50,11 +50,7 @@ func (t *template) view() template {
 }
 
 func (c *Cloud) template(id string) (*template, error) {
-	i := slices.IndexFunc(c.templates, func(t *template) bool { return t.ID == id })
-	if i < 0 {
-		return nil, notFound("template")
-	}
-	return c.templates[i], nil
+	return one(c.templates, "template", func(t *template) bool { return t.ID == id })
 }
 
 // podTemplate is a template that pods can be made from.

@@ -22,19 +22,11 @@ func (c *Cloud) volumeDir(v *volume) string { return filepath.Join(c.options.Dir
 func (c *Cloud) VolumeDir(id string) string { return c.volumeDir(&volume{ID: id}) }
 
 func (c *Cloud) volume(id string) (*volume, error) {
-	i := slices.IndexFunc(c.volumes, func(v *volume) bool { return v.ID == id })
-	if i < 0 {
-		return nil, notFound("network volume")
-	}
-	return c.volumes[i], nil
+	return one(c.volumes, "network volume", func(v *volume) bool { return v.ID == id })
 }
 
 func listVolumes(c *Cloud, _ *request) (reply, error) {
-	all := []volume{}
-	for _, v := range c.volumes {
-		all = append(all, *v)
-	}
-	return ok(map[string]any{"networkVolumes": all})
+	return ok(map[string]any{"networkVolumes": copies(c.volumes)})
 }
 
 func createVolume(c *Cloud, _ *request, v *volume) (reply, error) {

@@ -185,12 +185,9 @@ func readInput(ctx context.Context, r io.Reader) ([]byte, error) {
 
 // mistakes are what was asked in vain, and what was not asked.
 func (p *pretended) mistakes() []string {
+	out := p.unanswered()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var out []string
-	for _, what := range p.wrong {
-		out = append(out, "no entry answers "+what)
-	}
 	for name, n := range map[string]int{"ssh": len(p.s.SSH), "kube": len(p.s.Kube)} {
 		for i := range n {
 			if entry := fmt.Sprintf("%s.%d", name, i); p.given[entry] == 0 {

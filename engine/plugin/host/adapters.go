@@ -26,18 +26,29 @@ func (p *provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, e
 
 func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json.RawMessage) (sdk.CreateStep, error) {
 	step, err := invoke[sdk.CreateStep](ctx, p.c, sdk.ExportProviderCreate, sdk.CreateInput{Spec: spec, Cursor: cursor})
-	if string(step.Cursor) == "null" {
-		step.Cursor = nil
+	if err == nil {
+		err = p.c.checkStep(sdk.ExportProviderCreate, "a handle", step.Handle, &step.Cursor)
 	}
-	if err == nil && (step.Handle == "") == (step.Cursor == nil) {
-		// Neither would loop for ever with nothing to come back with.
-		return step, fault(FaultOutput, p.c.plugin, "%s answered without exactly one of handle and cursor", sdk.ExportProviderCreate)
-	}
-	if err == nil && (!plainHandle(step.Handle) || len(step.Cursor) > maxCursor) {
-		return sdk.CreateStep{}, fault(FaultOutput, p.c.plugin, "%s answered a handle of more than %d bytes or with control characters, or a cursor of more than %d", sdk.ExportProviderCreate, maxHandle, maxCursor)
+	if err != nil {
+		return sdk.CreateStep{}, err
 	}
 	oneLineEach(step.Log)
-	return step, err
+	return step, nil
+}
+
+// checkStep checks a step that either has come to its result, which is what, or goes on from a
+// cursor: with neither it would go on for ever.
+func (c caller) checkStep(export, what, result string, cursor *json.RawMessage) error {
+	if string(*cursor) == "null" {
+		*cursor = nil
+	}
+	if (result == "") == (*cursor == nil) {
+		return fault(FaultOutput, c.plugin, "%s answered without exactly one of %s and a cursor", export, what)
+	}
+	if !plainHandle(result) || len(*cursor) > maxCursor {
+		return fault(FaultOutput, c.plugin, "%s answered %s of more than %d bytes or with control characters, or a cursor of more than %d", export, what, maxHandle, maxCursor)
+	}
+	return nil
 }
 
 func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
@@ -162,17 +173,14 @@ type snapshotter struct{ provider }
 // Snapshot implements [sdk.Snapshotter].
 func (s *snapshotter) Snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (sdk.SnapshotStep, error) {
 	step, err := invoke[sdk.SnapshotStep](ctx, s.c, sdk.ExportProviderSnapshot, sdk.SnapshotInput{Handle: handle, Key: key, Cursor: cursor})
-	if string(step.Cursor) == "null" {
-		step.Cursor = nil
+	if err == nil {
+		err = s.c.checkStep(sdk.ExportProviderSnapshot, "an image", step.Image, &step.Cursor)
 	}
-	if err == nil && (step.Image == "") == (step.Cursor == nil) {
-		return step, fault(FaultOutput, s.c.plugin, "%s answered without exactly one of image and cursor", sdk.ExportProviderSnapshot)
-	}
-	if err == nil && (!plainHandle(step.Image) || len(step.Cursor) > maxCursor) {
-		return sdk.SnapshotStep{}, fault(FaultOutput, s.c.plugin, "%s answered an image of more than %d bytes or with control characters, or a cursor of more than %d", sdk.ExportProviderSnapshot, maxHandle, maxCursor)
+	if err != nil {
+		return sdk.SnapshotStep{}, err
 	}
 	oneLineEach(step.Log)
-	return step, err
+	return step, nil
 }
 
 // fetcher makes a plugin look like a native [sdk.Fetcher].

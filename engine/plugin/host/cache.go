@@ -116,6 +116,19 @@ func (c *diskCache) sum() string {
 	return fmt.Sprintf("1 %d %08x\n", size, h.Sum32())
 }
 
+// remember replaces a file of a cache as a whole. Where that fails, the file stays as it was.
+func remember(file string, data []byte) {
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".new-*")
+	if err != nil {
+		return
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if closeErr := tmp.Close(); err == nil && closeErr == nil {
+		_ = os.Rename(tmp.Name(), file)
+	}
+}
+
 // privateDir makes a folder that only this user can enter, or makes sure that
 // one is.
 func privateDir(path string) error {

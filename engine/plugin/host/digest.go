@@ -184,13 +184,5 @@ func (c *digestCache) keep(f *os.File, entry, sum string) {
 	if now, err := c.entry(f); err != nil || now != entry || privateDir(c.dir) != nil {
 		return
 	}
-	tmp, err := os.CreateTemp(c.dir, ".digest-*")
-	if err != nil {
-		return
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(sum)
-	if closeErr := tmp.Close(); err == nil && closeErr == nil {
-		_ = os.Rename(tmp.Name(), entry)
-	}
+	remember(entry, []byte(sum))
 }

@@ -67,21 +67,22 @@ func open(t testing.TB, o host.Options) *host.Host {
 
 func guests(t testing.TB, names ...string) string {
 	t.Helper()
-	if err := prepare(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	hosttest.Guest(t, dir, names...)
-	return dir
+	return folder(t, hosttest.Guest, names)
 }
 
 func builtIn(t testing.TB, ids ...string) string {
+	t.Helper()
+	return folder(t, hosttest.BuiltIn, ids)
+}
+
+// folder is a new one, with plugins that put puts there.
+func folder(t testing.TB, put func(t testing.TB, dir string, ids ...string), ids []string) string {
 	t.Helper()
 	if err := prepare(); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	hosttest.BuiltIn(t, dir, ids...)
+	put(t, dir, ids...)
 	return dir
 }
 

@@ -50,15 +50,7 @@ func (n notes) put(subject, key string, value any) {
 	if err != nil {
 		return
 	}
-	tmp, err := os.CreateTemp(n.dir, ".note-*")
-	if err != nil {
-		return
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if closeErr := tmp.Close(); err == nil && closeErr == nil {
-		_ = os.Rename(tmp.Name(), n.file(subject))
-	}
+	remember(n.file(subject), data)
 }
 
 // pluginKey changes whenever the files of a plugin do, and with all else that

@@ -42,6 +42,16 @@ func TestRPCDeadlineAndCancel(t *testing.T) {
 	}
 }
 
+// beginRPC begins an RPC to a server.
+func (g *guest) beginRPC(url string) int64 {
+	g.t.Helper()
+	o, err := g.s.OpenGRPC(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do"})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return o.Stream
+}
+
 func TestRPCTooLarge(t *testing.T) {
 	url, w := rpcWorld(t, func(_ string, _ metadata.MD, rpc grpc.ServerStream) error {
 		return rpc.SendMsg(make([]byte, sdk.MaxMessage+1))
@@ -66,17 +76,14 @@ func TestRPCCredit(t *testing.T) {
 		return nil
 	})
 	g := w.guest(t)
-	o, err := g.s.OpenGRPC(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for e := g.next(o.Stream); e.Kind != sdk.EventData; e = g.next(o.Stream) {
+	id := g.beginRPC(url)
+	for e := g.next(id); e.Kind != sdk.EventData; e = g.next(id) {
 	}
 	if out := g.s.Wait(30 * time.Millisecond); out != nil {
 		t.Error("a second message came without credit")
 	}
-	g.s.Credit(o.Stream, 1<<20)
-	if a := g.read(o.Stream); len(a.data) != 99 || a.end.Code != 0 {
+	g.s.Credit(id, 1<<20)
+	if a := g.read(id); len(a.data) != 99 || a.end.Code != 0 {
 		t.Errorf("%d messages, %+v", len(a.data), a.end)
 	}
 	sent.Wait()
@@ -93,17 +100,14 @@ func TestRPCEmptyMessages(t *testing.T) {
 		return nil
 	})
 	g := w.guest(t)
-	o, err := g.s.OpenGRPC(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := g.s.stream(o.Stream)
+	id := g.beginRPC(url)
+	st := g.s.stream(id)
 	for end := time.Now().Add(time.Minute); st.pending.Load() < maxPending; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d messages came", st.pending.Load())
 		}
 	}
-	if a := g.read(o.Stream); len(a.data) != 10*maxPending || st.pending.Load() != 0 {
+	if a := g.read(id); len(a.data) != 10*maxPending || st.pending.Load() != 0 {
 		t.Errorf("%d messages", len(a.data))
 	}
 }
@@ -124,19 +128,16 @@ func TestRPCSendFull(t *testing.T) {
 		}
 	})
 	g := w.guest(t)
-	o, err := g.s.OpenGRPC(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := g.beginRPC(url)
 	n, msg := 0, make([]byte, 100<<10)
-	for g.s.Send(o.Stream, msg, sdk.SendData) == sdk.SendOK {
+	for g.s.Send(id, msg, sdk.SendData) == sdk.SendOK {
 		if n++; n > 10000 {
 			t.Fatal("the queue has no bound")
 		}
 	}
 	close(read)
-	g.send(o.Stream, string(msg), sdk.SendEnd)
-	if a := g.read(o.Stream); a.body != fmt.Sprint(n+1) {
+	g.send(id, string(msg), sdk.SendEnd)
+	if a := g.read(id); a.body != fmt.Sprint(n+1) {
 		t.Errorf("the server got %s messages of %d", a.body, n+1)
 	}
 }

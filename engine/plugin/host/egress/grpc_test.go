@@ -77,11 +77,7 @@ func (g *guest) rpc(in sdk.GRPCOpen, msgs ...string) (answer, error) {
 		g.send(o.Stream, m, 0)
 	}
 	g.s.Send(o.Stream, nil, sdk.SendEnd)
-	a := g.read(o.Stream)
-	if a.end.Error != nil {
-		return a, a.end.Error
-	}
-	return a, nil
+	return g.finish(o.Stream)
 }
 
 func echo(_ string, md metadata.MD, rpc grpc.ServerStream) error {

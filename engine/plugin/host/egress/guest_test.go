@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -176,17 +177,36 @@ func (g *guest) send(id int64, data string, flags uint32) {
 	}
 }
 
-func (g *guest) http(in sdk.HTTPOpen) (answer, error) {
+// exchange goes on with a stream that was begun: it sends a body in pieces, where there is one,
+// and takes the answer.
+func (g *guest) exchange(o sdk.Opened, err error, hasBody bool, body string) (answer, error) {
 	g.t.Helper()
-	o, err := g.s.OpenHTTP(in)
 	if err != nil {
 		return answer{}, err
 	}
-	a := g.read(o.Stream)
+	if hasBody {
+		for piece := range slices.Chunk([]byte(body), 64<<10) {
+			g.send(o.Stream, string(piece), 0)
+		}
+		g.s.Send(o.Stream, nil, sdk.SendEnd)
+	}
+	return g.finish(o.Stream)
+}
+
+// finish takes all that a stream gives, and the error that it ends with.
+func (g *guest) finish(id int64) (answer, error) {
+	g.t.Helper()
+	a := g.read(id)
 	if a.end.Error != nil {
 		return a, a.end.Error
 	}
 	return a, nil
+}
+
+func (g *guest) http(in sdk.HTTPOpen) (answer, error) {
+	g.t.Helper()
+	o, err := g.s.OpenHTTP(in)
+	return g.exchange(o, err, false, "")
 }
 
 func (g *guest) get(url string) (answer, error) {

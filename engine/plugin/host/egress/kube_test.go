@@ -99,20 +99,7 @@ func kubeWorld(c *cluster, audits *[]Audit) world {
 func (g *guest) kube(in sdk.KubeOpen, body string) (answer, error) {
 	g.t.Helper()
 	o, err := g.s.OpenKube(in)
-	if err != nil {
-		return answer{}, err
-	}
-	if in.Body {
-		for piece := range slices.Chunk([]byte(body), 64<<10) {
-			g.send(o.Stream, string(piece), 0)
-		}
-		g.s.Send(o.Stream, nil, sdk.SendEnd)
-	}
-	a := g.read(o.Stream)
-	if a.end.Error != nil {
-		return a, a.end.Error
-	}
-	return a, nil
+	return g.exchange(o, err, in.Body, body)
 }
 
 func (g *guest) kubeRequest(contextName, method, path string) (answer, error) {

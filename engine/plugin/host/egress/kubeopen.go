@@ -328,23 +328,11 @@ func (s *Session) allowKube(contextName string, need kubeNeed) (line string, err
 	if !plainContext(contextName) {
 		return "", sdk.Errorf(sdk.Invalid, "%.100q is not a name of a context", contextName)
 	}
-	s.checks.Lock()
-	defer s.checks.Unlock()
-	p := s.rules()
-	if p.values.err != nil {
-		return "", p.values.err
+	line, err = s.permission(need.String()+" of the context "+contextName, func(p *policy, m sdk.Manifest) string { return p.searchKube(m, contextName, need) })
+	if err == nil && len(s.g.o.Destinations) > 0 {
+		return "", sdk.Errorf(sdk.Unauthorized, "plugin %s may not use the cluster of the context %s: the policy for plugins names destinations, and a kubeconfig may lead anywhere (plugins.destinations)", s.g.id, contextName)
 	}
-	line = p.searchKube(p.g.o.Manifest, contextName, need)
-	switch asked := p.searchKube(p.g.o.Asked, contextName, need); {
-	case line != "" && len(p.g.o.Destinations) > 0:
-		return "", sdk.Errorf(sdk.Unauthorized, "plugin %s may not use the cluster of the context %s: the policy for plugins names destinations, and a kubeconfig may lead anywhere (plugins.destinations)", p.g.id, contextName)
-	case line != "":
-		return line, nil
-	case asked != "":
-		return "", p.g.notGranted(need.String()+" of the context "+contextName, asked)
-	default:
-		return "", sdk.Errorf(sdk.Unauthorized, "the manifest of plugin %s does not allow %s of the context %s", p.g.id, need, contextName)
-	}
+	return line, err
 }
 
 func (p *policy) searchKube(m sdk.Manifest, contextName string, need kubeNeed) string {

@@ -91,6 +91,24 @@ func (s *Session) rules() *policy {
 	return s.policy
 }
 
+// permission searches the manifest, as far as the user has granted it, for the line that allows
+// something.
+func (s *Session) permission(what string, search func(*policy, sdk.Manifest) string) (line string, err error) {
+	s.checks.Lock()
+	defer s.checks.Unlock()
+	p := s.rules()
+	if p.values.err != nil {
+		return "", p.values.err
+	}
+	if line := search(p, p.g.o.Manifest); line != "" {
+		return line, nil
+	}
+	if asked := search(p, p.g.o.Asked); asked != "" {
+		return "", p.g.notGranted(what, asked)
+	}
+	return "", sdk.Errorf(sdk.Unauthorized, "the manifest of plugin %s does not allow %s", p.g.id, what)
+}
+
 // open makes a stream. The limit of open ones is per session, for one call runs in an
 // instance.
 func (s *Session) open(seconds float64) (*stream, error) {

@@ -179,23 +179,11 @@ func (s *Session) allowSSH(host, use string) (line string, err error) {
 	if !sshname.Valid(host) {
 		return "", sdk.Errorf(sdk.Invalid, "%.100q is not a name of a host, as name or user@name", host)
 	}
-	s.checks.Lock()
-	defer s.checks.Unlock()
-	p := s.rules()
-	if p.values.err != nil {
-		return "", p.values.err
+	line, err = s.permission(use+" on the host "+host, func(p *policy, m sdk.Manifest) string { return p.searchSSH(m, host, use) })
+	if err == nil && !withinHosts(s.g.o.Destinations, host) {
+		return "", sdk.Errorf(sdk.Unauthorized, "plugin %s may not use the host %s: the policy for plugins does not allow it (plugins.destinations)", s.g.id, host)
 	}
-	line = p.searchSSH(p.g.o.Manifest, host, use)
-	switch asked := p.searchSSH(p.g.o.Asked, host, use); {
-	case line != "" && !withinHosts(p.g.o.Destinations, host):
-		return "", sdk.Errorf(sdk.Unauthorized, "plugin %s may not use the host %s: the policy for plugins does not allow it (plugins.destinations)", p.g.id, host)
-	case line != "":
-		return line, nil
-	case asked != "":
-		return "", p.g.notGranted(use+" on the host "+host, asked)
-	default:
-		return "", sdk.Errorf(sdk.Unauthorized, "the manifest of plugin %s does not allow %s on the host %s", p.g.id, use, host)
-	}
+	return line, err
 }
 
 func (p *policy) searchSSH(m sdk.Manifest, host, use string) string {

@@ -60,17 +60,7 @@ func labWorld(s *shell, audits *[]Audit) world {
 func (g *guest) ssh(in sdk.SSHOpen, stdin string) (answer, error) {
 	g.t.Helper()
 	o, err := g.s.OpenSSH(in)
-	if err != nil {
-		return answer{}, err
-	}
-	if in.Body {
-		g.send(o.Stream, stdin, sdk.SendEnd)
-	}
-	a := g.read(o.Stream)
-	if a.end.Error != nil {
-		return a, a.end.Error
-	}
-	return a, nil
+	return g.exchange(o, err, in.Body, stdin)
 }
 
 func TestCommandOnAHost(t *testing.T) {
