@@ -99,27 +99,8 @@ for program in slurmctld slurmd munged; do
 done
 LAB=$PWD/cluster
 mkdir -m 755 "$LAB"
-ssh-keygen -q -t ed25519 -N '' -f "$LAB/id"
-SSH_PORT=$(python3 "$TOP/e2e/freeport.py")
-SLURM_PORT=$((20000 + RANDOM % 9000))
-export SSH_PORT SLURM_PORT
-"$TOP/e2e/slurm/cluster" "$LAB" 1 >"$LAB/log" 2>&1 &
-cluster=$!
-trap '"$SEER" down --all -q >/dev/null 2>&1 || true; kill -9 $cluster; wait $cluster 2>/dev/null || true' EXIT
-for _ in $(seq 480); do [ ! -e "$LAB/ready" ] || break; sleep 0.25; done
-[ -e "$LAB/ready" ] || { cat "$LAB/log" >&2; false; }
-cat >"$HOME/.ssh/config" <<CONF
-Host login
-  HostName 127.0.0.1
-  Port $SSH_PORT
-  User alice
-  IdentityFile $LAB/id
-  IdentitiesOnly yes
-  UserKnownHostsFile $HOME/.ssh/known_hosts
-CONF
-echo "[127.0.0.1]:$SSH_PORT $(cut -d' ' -f1,2 "$LAB/host.pub")" >"$HOME/.ssh/known_hosts"
-export SEER_SLURM_HOST=login
-login() { ssh login "$1" </dev/null; }
+NODES=1
+. "$TOP/e2e/slurm/start.sh"
 for kind in system lab.sqsh lab.sif; do
   experiment "slurm-${kind#lab.}" slurm "$images/$kind"
   "$SEER" up "slurm-${kind#lab.}.yaml" --name "slurm-${kind#lab.}" --yes -q >/dev/null

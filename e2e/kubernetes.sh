@@ -15,23 +15,13 @@ if [ -z "${OWN_NETWORK:-}" ]; then
   OWN_NETWORK=1 exec unshare --net bash -eEuo pipefail -c "$BASH_EXECUTION_STRING" "$0"
 fi
 . "$TOP/e2e/kubernetes/lab.sh"
+. "$TOP/e2e/machines/lib.sh"
 trap '"$SEER" down --all -q >/dev/null 2>&1 || true; stop_cluster' EXIT
 start_cluster
 
 use_cluster
-cat >interface.py <<'P'
-import os, socket, subprocess, time
-
-@expose
-def echo(text: str) -> str:
-    return text
-
-@expose
-def slow(seconds: float) -> str:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(0.05)
-    return "done"
+cat "$TOP/e2e/machines/interface.py" - >interface.py <<'P'
+import os, socket, subprocess
 
 @expose
 def gpus() -> str:
@@ -63,18 +53,7 @@ cmp demo/runs/latest/outputs/report.md local.md
 cmp kubernetes.txt local.txt
 
 part "a sandbox that stays: calls, commands, files, a shell, a port"
-"$SEER" up lab.yaml --name lab --yes --json -q >up.json
-"$SEER" serve lab interface.py --as library --name library --out lib -q >/dev/null
-test "$("$SEER" call lab tools.echo text=hi)" = '"hi"'
-test "$(PYTHONPATH=lib python3 -c 'import library; print(library.echo("from a library"))')" = "from a library"
-"$SEER" exec lab -- sh -c 'echo kept >note'
-"$SEER" exec lab -- sh -c 'head -c 3000000 /dev/zero' | wc -c | grep -q 3000000
-echo 'echo "a shell reads $((40 + 2))"; exit' | "$SEER" exec -i lab -- bash | grep -qx 'a shell reads 42'
-"$SEER" cp lab:/workspace/note . >/dev/null
-grep -qx kept note
-"$SEER" exec lab -- sh -c 'nohup python3 -m http.server -b 127.0.0.1 8123 >/dev/null 2>&1 &'
-port=$(python3 -c 'import json; print(next(e["url"] for e in json.load(open("up.json"))["endpoints"] if e["port"] == 8123))')
-await 'test "$(curl -s "$port/note")" = kept'
+use_lab library
 PYTHONPATH=$TOP/e2e/cloud-sessions python3 -c 'import sys; from tools import SEER, terminal; sys.exit(terminal([SEER, "shell", "lab"], "echo in the $((10 * 4 + 2))\nexit 7\n", "in the 42") != 7)'
 [ "$(kubectl auth can-i get secrets || true)" = no ]
 test "$("$SEER" exec lab -- sh -c 'ls /var/run/secrets/kubernetes.io 2>/dev/null | wc -l')" = 0 # no token in the pod
@@ -98,15 +77,6 @@ test "$(cell notes 'open("made.txt", "w").write("by a cell"); print(6 * 7)')" = 
 test "$("$SEER" exec again -- cat made.txt)" = "by a cell"
 "$SEER" down again -q
 
-slow_call() { # SECONDS, and a command in the middle of a call, whose answer comes nevertheless
-  "$SEER" call lab tools.slow "seconds=$1" >slow.txt 2>slow.err &
-  local call=$!
-  sleep 1
-  shift
-  "$@"
-  wait $call || { cat slow.err && return 1; }
-  grep -qx '"done"' slow.txt
-}
 restart_api() {
   hold apiserver kube-apiserver
   sleep 2
@@ -123,7 +93,7 @@ slow_call 4 kill_programs
 slow_call 8 restart_api
 slow_call $((cut + 5)) away
 test "$("$SEER" call lab tools.echo text=again)" = '"again"'
-test "$(PYTHONPATH=lib python3 -c 'import library; print(library.echo("on the same port"))')" = "on the same port"
+library_echoes library "on the same port"
 hold apiserver kube-apiserver
 code=0
 "$SEER" ls --refresh >ls.txt 2>err.txt || code=$?
@@ -133,12 +103,7 @@ release apiserver
 await '"$SEER" ls --refresh | grep -q "lab *running"'
 
 part "a killed seer: its call goes on, and what it had started is found"
-id=$("$SEER" call lab tools.slow seconds=5 --detach 2>/dev/null)
-"$SEER" calls wait lab "$id" >/dev/null 2>&1 &
-sleep 1
-kill -9 $!
-wait $! 2>/dev/null || true
-test "$("$SEER" calls wait lab "$id" 2>/dev/null)" = '"done"'
+kill_waiting
 experiment dies 'timeout: 10m'
 python3 "$TOP/e2e/ssh/kills.py" dies.yaml kubernetes dies true
 await '[ "$(pods | wc -l)" = 1 ]'
@@ -297,13 +262,8 @@ as_admin delete pod -n agents researcher --now >/dev/null
 await '! pods | grep -q .'
 
 part "many at once"
-storm=${E2E_STORM:-20} starting=()
-for i in $(seq "$storm"); do
-  "$SEER" up plain.yaml --name "storm-$i" --yes -q >"storm-$i.txt" 2>&1 &
-  starting+=($!)
-done
-for i in $(seq "$storm"); do wait "${starting[$((i - 1))]}" || { cat "storm-$i.txt"; false; }; done
-for i in $(seq "$storm"); do test "$("$SEER" call "storm-$i" tools.echo "text=n$i")" = "\"n$i\""; done
+storm=${E2E_STORM:-20}
+many_at_once "$storm" plain.yaml
 test "$(pods | wc -l)" = "$storm"
 
 part "nothing is left"

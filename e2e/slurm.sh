@@ -32,17 +32,8 @@ if "$SEER" doctor --provider slurm --set sandbox.provider_options.slurm.partitio
 grep -q '^!!  partition gpus on login' checks.txt
 test "$(login 'squeue -h')" = ""
 
-cat >interface.py <<'P'
-import os, time
-
-@expose
-def echo(text: str) -> str:
-    return text
-
-@expose
-def slow(seconds: float) -> str:
-    time.sleep(seconds)
-    return "done"
+cat "$TOP/e2e/machines/interface.py" - >interface.py <<'P'
+import os
 
 @expose
 def gpus() -> str:

@@ -4,6 +4,7 @@
 # work; at the end nothing is left. E2E_CUT is how many seconds sshd is away and this computer
 # sleeps (2), E2E_MANY how many sandboxes start at once (10).
 . "$TOP/e2e/ssh/lab.sh"
+. "$TOP/e2e/machines/lib.sh"
 trap '"$SEER" down --all -q >/dev/null 2>&1 || true; stop_sshd box bastion' EXIT
 start_sshd box bastion
 export SEER_PYTHON SEER_SSH_HOSTS=box
@@ -51,66 +52,19 @@ cmp ssh.txt local.txt
 grep -q 'Accepted publickey' "$LAB/bastion.log"
 
 echo "== a sandbox that stays: calls, commands, files, a shell, a port"
-cat >interface.py <<'P'
-import time
-
-@expose
-def slow(seconds: float) -> str:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(0.05)
-    return "done"
-
-@expose
-def echo(text: str) -> str:
-    return text
-P
+cp "$TOP/e2e/machines/interface.py" .
 cat >lab.yaml <<'Y'
 name: lab
 sandbox: {provider: ssh, timeout: 30m, ports: [8123], volumes: [{name: seer-shared, path: /shared}]}
 Y
-"$SEER" up lab.yaml --name lab --yes --json -q >up.json
-"$SEER" serve lab interface.py --as library --name tools --out lib -q >/dev/null
-test "$("$SEER" call lab tools.echo text=hi)" = '"hi"'
-test "$(PYTHONPATH=lib python3 -c 'import tools; print(tools.echo("from a library"))')" = "from a library"
-"$SEER" exec lab -- sh -c 'echo kept >note; cp note /shared; id -un' | grep -qx seer
-echo 'echo "a shell reads $((40 + 2))"; exit' | "$SEER" exec -i lab -- bash | grep -qx 'a shell reads 42'
+use_lab tools
+"$SEER" exec lab -- sh -c 'cp note /shared; id -un' | grep -qx seer
 python3 "$TOP/e2e/ssh/session.py" shell lab
-"$SEER" cp lab:/workspace/note . >/dev/null
-grep -qx kept note
-"$SEER" exec lab -- sh -c 'nohup python3 -m http.server -b 127.0.0.1 8123 >/dev/null 2>&1 &'
-port=$(python3 -c 'import json; print(next(e["url"] for e in json.load(open("up.json"))["endpoints"] if e["port"] == 8123))')
-python3 - "$port" <<'P'
-import sys, time, urllib.request
-for attempt in range(100):
-    try:
-        assert urllib.request.urlopen(sys.argv[1] + "/note").read() == b"kept\n"
-        break
-    except OSError:
-        assert attempt < 99
-        time.sleep(0.1)
-P
 test ! -e "$LAB/home/.ssh" # no key has got there
 
-# slow_call does something in the middle of a call, whose answer comes nevertheless.
-slow_call() {
-  "$SEER" call lab tools.slow "seconds=$1" >slow.txt 2>slow.err &
-  local call=$!
-  sleep 1
-  shift
-  "$@"
-  wait $call || { cat slow.err && return 1; }
-  grep -qx '"done"' slow.txt
-}
-# slow_library is the same for the library, whose calls pass by no process of seer.
+# slow_library is slow_call for the library, whose calls pass by no process of seer.
 slow_library() {
-  PYTHONPATH=lib python3 -c 'import sys, tools; print(tools.slow(float(sys.argv[1])))' "$1" >slow.txt 2>slow.err &
-  local call=$!
-  sleep 1
-  shift
-  "$@"
-  wait $call || { cat slow.err && return 1; }
-  grep -qx 'done' slow.txt
+  during "$2" 'done' env PYTHONPATH=lib python3 -c 'import sys, tools; print(tools.slow(float(sys.argv[1])))' "$1"
 }
 pause=${E2E_CUT:-2}
 restart_sshd() { stop_sshd box && sleep "$pause" && start_sshd box; }
@@ -139,15 +93,10 @@ slow_call $((2 + pause)) silent
 slow_call 4 kill_forwarder
 kill_forwarder
 test "$("$SEER" call lab tools.echo text=again)" = '"again"'
-test "$(PYTHONPATH=lib python3 -c 'import tools; print(tools.echo("on the same port"))')" = "on the same port"
+library_echoes tools "on the same port"
 
 echo "== a killed seer: its call goes on"
-id=$("$SEER" call lab tools.slow seconds=5 --detach 2>/dev/null)
-"$SEER" calls wait lab "$id" >/dev/null 2>&1 &
-sleep 1
-kill -9 $!
-wait $! 2>/dev/null || true
-test "$("$SEER" calls wait lab "$id" 2>/dev/null)" = '"done"'
+kill_waiting
 
 echo "== the host is away for a while"
 "$SEER" up lab.yaml --name leaves --yes -q --set 'sandbox.ports=[]' >/dev/null
@@ -203,16 +152,8 @@ python3 "$TOP/e2e/ssh/session.py" notebook notebook
 "$SEER" down notebook -q >/dev/null
 
 echo "== many at once"
-many=${E2E_MANY:-10} starting=()
 printf 'name: many\nsandbox: {provider: ssh, timeout: 20m}\nserve: [{file: interface.py, expose_as: library, name: tools}]\n' >many.yaml
-for i in $(seq "$many"); do
-  "$SEER" up many.yaml --name "many-$i" --yes -q >"many-$i.txt" 2>&1 &
-  starting+=($!)
-done
-failed=
-for i in $(seq "$many"); do wait "${starting[$((i - 1))]}" || { cat "many-$i.txt"; failed=1; }; done
-test -z "$failed"
-for i in $(seq "$many"); do test "$("$SEER" call "many-$i" tools.echo "text=n$i")" = "\"n$i\""; done
+many_at_once "${E2E_MANY:-10}" many.yaml
 
 echo "== nothing is left"
 "$SEER" down --all -q >/dev/null

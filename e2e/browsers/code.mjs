@@ -1,13 +1,11 @@
 // VS Code in the browser: the password is asked for, the workspace is there.
 // usage: node code.mjs SANDBOX URL PASSWORD FILE
 import assert from "node:assert/strict";
-import { launch, open } from "./lib.mjs";
+import { browse, open } from "./lib.mjs";
 
 const [sandbox, url, password, file] = process.argv.slice(2);
-const browser = await launch();
-let page;
-try {
-  ({ page } = await open(browser, url));
+await browse("code", async (browser) => {
+  const { page } = await open(browser, url);
   const enter = async (text) => {
     await page.locator("input.password").fill(text);
     await page.locator("input.submit").click();
@@ -21,9 +19,4 @@ try {
   await page.locator(".explorer-folders-view .monaco-list-row", { hasText: file }).first().dblclick();
   await page.locator(".editor-instance .view-line", { hasText: "seen by a person" }).first().waitFor();
   console.log(`${sandbox}: VS Code in the browser`);
-} catch (error) {
-  await page?.screenshot({ path: "code.png" });
-  throw error;
-} finally {
-  await browser.close();
-}
+});

@@ -1,13 +1,11 @@
 // A person's JupyterLab and an agent's tools on one notebook.
 // usage: node jupyter.mjs SANDBOX JUPYTER_URL
 import assert from "node:assert/strict";
-import { launch, open, until, Tools } from "./lib.mjs";
+import { browse, open, until, Tools } from "./lib.mjs";
 
 const [sandbox, url] = process.argv.slice(2);
 const agent = await new Tools(["mcp", "--notebook", url, "--out", "out"]).begin();
-const browser = await launch();
-let page;
-try {
+await browse("jupyter", async (browser) => {
   const started = await agent.call("start_new_session", { experiment_name: "browser" });
   await agent.call("execute_code", { code: "print('before ' + 'the page')" });
 
@@ -21,8 +19,7 @@ try {
   await refused.context.close();
 
   // The URL as it is printed leads into JupyterLab.
-  const opened = await open(browser, url);
-  page = opened.page;
+  const { page } = await open(browser, url);
   page.on("dialog", (d) => d.accept());
   await page.locator(".jp-LabShell, #jp-main-dock-panel").first().waitFor();
   const tree = new URL(`lab/tree/${started.notebook_path.split("/").map(encodeURIComponent).join("/")}?reset`, url).href;
@@ -62,10 +59,4 @@ try {
   await output("by hand é typed").waitFor();
   await until("the person's output", async () => JSON.stringify((await agent.call("read_notebook", {})).cells).includes("by hand é typed"));
   console.log(`${sandbox}: a notebook in the browser`);
-} catch (error) {
-  await page?.screenshot({ path: "jupyter.png" });
-  throw error;
-} finally {
-  await browser.close();
-  await agent.close();
-}
+}).finally(() => agent.close());

@@ -10,6 +10,19 @@ export const patience = 120_000;
 export const launch = (...more) =>
   chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", ...more] });
 
+// browse has work use a new browser. If that fails, FILE.png shows the first page.
+export async function browse(file, work, ...more) {
+  const browser = await launch(...more);
+  try {
+    await work(browser);
+  } catch (error) {
+    await browser.contexts()[0]?.pages()[0]?.screenshot({ path: `${file}.png` });
+    throw error;
+  } finally {
+    await browser.close();
+  }
+}
+
 // open loads a page in a browser's context of its own, which knows no cookie.
 export async function open(browser, url) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 1000 } });

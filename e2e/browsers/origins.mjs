@@ -3,7 +3,7 @@
 // usage: node origins.mjs SANDBOX JUPYTER_URL, as seer open prints it
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { launch, open, until, Tools } from "./lib.mjs";
+import { browse, open, until, Tools } from "./lib.mjs";
 
 const [sandbox, url] = process.argv.slice(2);
 const victim = new URL(url);
@@ -20,11 +20,8 @@ await new Promise((done) => neighbour.listen(0, "127.0.0.1", done));
 const port = neighbour.address().port;
 
 const agent = await new Tools(["mcp", "--notebook", url, "--out", "out"]).begin();
-const browser = await launch("--host-resolver-rules=MAP evil.example 127.0.0.1");
-let page;
-try {
-  const opened = await open(browser, url);
-  page = opened.page;
+await browse("origins", async (browser) => {
+  const { context, page } = await open(browser, url);
   page.on("dialog", (d) => d.accept());
   await page.locator(".jp-LabShell, #jp-main-dock-panel").first().waitFor();
   const status = (from, where, options = {}) =>
@@ -33,7 +30,7 @@ try {
   assert.equal(await status(page, api), 200, "the person's own page has the keys");
 
   for (const host of ["127.0.0.1", "seer-00000000000000000000000000000000.localhost"]) {
-    const attacker = await opened.context.newPage();
+    const attacker = await context.newPage();
     const answers = [];
     attacker.on("response", (r) => answers.push([r.url(), r.status()]));
     await attacker.goto(`http://${host}:${port}/`);
@@ -54,7 +51,7 @@ try {
     await attacker.close();
   }
   // What proves something: a request that is not from another site has the cookie.
-  const typed = await opened.context.newPage();
+  const typed = await context.newPage();
   await typed.goto(`http://${victim.hostname}:${port}${base}typed`);
   assert.match(heard.find((h) => h.url === `${base}typed`).cookie, /username-/);
   // A domain that leads here.
@@ -73,12 +70,8 @@ try {
   await page.keyboard.press("Control+Enter");
   await until("the person's own cell to act", () => page.evaluate(() => window.acted === true));
   console.log(`${sandbox}: pages keep to themselves`);
-} catch (error) {
-  await page?.screenshot({ path: "origins.png" });
-  throw error;
-} finally {
-  await browser.close();
+}, "--host-resolver-rules=MAP evil.example 127.0.0.1").finally(async () => {
   await agent.close();
   neighbour.close();
   neighbour.closeAllConnections();
-}
+});

@@ -12,11 +12,8 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"log"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -24,19 +21,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/e2e/fakes"
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { fakes.Main("hub-clients", run) }
 
-func run() error {
-	if len(os.Args) != 2 {
-		return errors.New("usage: hub-clients FOLDER")
-	}
+func run(dir string) error {
 	hub, err := fakehub.New(fakehub.Options{
 		Repos: repos(), PageSize: 4, XorbSize: 4 << 20,
 		Users: map[string]string{"hf_alice": "alice", "hf_bob": "bob"}, Via: via(os.Getenv(addressVariable)),
@@ -52,16 +43,13 @@ func run() error {
 		hub.Inject(f)
 	}
 	for _, r := range repos() {
-		if err := write(filepath.Join(os.Args[1], strings.ReplaceAll(r.ID, "/", "--")), r); err != nil {
+		if err := write(filepath.Join(dir, strings.ReplaceAll(r.ID, "/", "--")), r); err != nil {
 			return err
 		}
 	}
 	env := hub.Env()
 	env["HUB_COMMIT"], env["HUB_FIRST_COMMIT"] = hub.Commit("org/model", "main"), hub.Commit("org/model", "v1")
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		fmt.Printf("%s='%s'\n", name, env[name])
-	}
-	fmt.Println()
+	fakes.PrintEnv(env)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		if err := tell(in.Text(), hub); err != nil {
 			return err

@@ -7,30 +7,21 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io/fs"
-	"log"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/e2e/fakes"
 	"github.com/seer-engine/seer/engine/enginetest/fakehub"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { fakes.Main("hub-transformer", run) }
 
-func run() error {
-	if len(os.Args) != 2 {
-		return errors.New("usage: hub-transformer FOLDER")
-	}
-	repos, err := repos(os.Args[1])
+func run(dir string) error {
+	repos, err := repos(dir)
 	if err != nil {
 		return err
 	}
@@ -39,11 +30,7 @@ func run() error {
 		return err
 	}
 	defer hub.Close()
-	env := hub.Env()
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		fmt.Printf("%s='%s'\n", name, env[name])
-	}
-	fmt.Println()
+	fakes.PrintEnv(hub.Env())
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		sent := int64(0)

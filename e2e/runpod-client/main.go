@@ -4,31 +4,20 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"log"
-	"maps"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"time"
 
+	"github.com/seer-engine/seer/e2e/fakes"
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { fakes.Main("runpod-client", run) }
 
-func run() error {
-	if len(os.Args) != 2 {
-		return errors.New("usage: runpod-client FOLDER")
-	}
+func run(dir string) error {
 	limits := []fakerunpod.Window{{Name: "minute", Quota: 1000, Length: time.Minute}}
-	cloud, err := fakerunpod.New(fakerunpod.Options{Dir: os.Args[1], Limits: limits})
+	cloud, err := fakerunpod.New(fakerunpod.Options{Dir: dir, Limits: limits})
 	if err != nil {
 		return err
 	}
@@ -37,10 +26,7 @@ func run() error {
 	defer control.Close()
 	env := cloud.Env()
 	env["CONTROL_URL"] = control.URL
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		fmt.Printf("%s='%s'\n", name, env[name])
-	}
-	fmt.Println()
+	fakes.PrintEnv(env)
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }

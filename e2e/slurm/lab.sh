@@ -15,19 +15,14 @@ mkdir -m 755 "$LAB"
 mkdir -m 700 "$LAB/own"
 export XDG_RUNTIME_DIR=$LAB/own # the connections of ssh are this test's, as another one may have a host of this name
 chmod 755 "$PWD"
-ssh-keygen -q -t ed25519 -N '' -f "$LAB/id"
-SSH_PORT=$(python3 "$TOP/e2e/freeport.py")
-SLURM_PORT=$((20000 + RANDOM % 9000))
-export SSH_PORT SLURM_PORT SLURMD_TIMEOUT=10
+export SLURMD_TIMEOUT=10
 if [ -n "${SLURM_DBD:-}" ]; then
   export SLURM_AGE=2 # the controller soon forgets jobs, which only accounting knows then
   for program in slurmdbd mariadbd; do
     command -v $program >/dev/null || { echo "e2e with SLURM_DBD lacks $program (packages slurmdbd mariadb-server-core mariadb-client-core: scripts/setup e2e)" >&2; exit 1; }
   done
 fi
-"$TOP/e2e/slurm/cluster" "$LAB" "${NODES:-2}" >"$LAB/log" 2>&1 &
-cluster=$!
-trap '"$SEER" down --all -q >/dev/null 2>&1 || true; kill -9 $cluster; wait $cluster 2>/dev/null || true' EXIT
+. "$TOP/e2e/slurm/start.sh"
 await() { # what is to become true, within two minutes
   local n
   for n in $(seq 480); do
@@ -40,25 +35,12 @@ await() { # what is to become true, within two minutes
   login 'squeue -t all; tail -n 3 ~/.local/state/seer-slurm/*/log ~/.local/state/seer-slurm/*/state.json' >&2 || true
   return 1
 }
-await '[ -e "$LAB/ready" ]'
-
-mkdir -p -m 700 "$HOME/.ssh" "$LAB/bin"
-cat >"$HOME/.ssh/config" <<CONF
-Host login
-  HostName 127.0.0.1
-  Port $SSH_PORT
-  User alice
-  IdentityFile $LAB/id
-  IdentitiesOnly yes
-  UserKnownHostsFile $HOME/.ssh/known_hosts
-CONF
-echo "[127.0.0.1]:$SSH_PORT $(cut -d' ' -f1,2 "$LAB/host.pub")" >"$HOME/.ssh/known_hosts"
+mkdir -m 700 "$LAB/bin"
 # ssh reads the home of the password file, which is not this test's.
 printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$HOME/.ssh/config" >"$LAB/bin/ssh"
 chmod +x "$LAB/bin/ssh"
-export PATH=$LAB/bin:$PATH SEER_SLURM_HOST=login SEER_PYTHON
+export PATH=$LAB/bin:$PATH SEER_PYTHON
 SEER_PYTHON=$("$TOP/scripts/python")
-login() { ssh login "$1" </dev/null; }
 inside() { nsenter -t "$(pgrep -P $cluster)" -m -p -u -i "$@"; } # as root of the cluster
 job() { login "squeue -h -t RUNNING,PENDING -o %i --sort=-i | head -n 1"; }
 state() { "$SEER" ls --refresh --all --json 2>/dev/null | python3 -c '

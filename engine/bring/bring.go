@@ -21,6 +21,9 @@ import (
 //go:embed bring.sh
 var bringScript string
 
+//go:embed choose.sh
+var chooseScript string
+
 // systems are what `uname -sm` says where there are programs for.
 var systems = map[string]string{
 	"Linux x86_64": "linux-amd64", "Linux aarch64": "linux-arm64", "Linux arm64": "linux-arm64",
@@ -73,8 +76,8 @@ func (j *journey) failed() bool {
 // Path is where the program is, once it is there. Calls at the same time wait for the same
 // transfer, which goes on when ctx ends: over a slow line, the program is there for a later call.
 //
-// find is a script that looks for the program. Its arguments are args and "Linux x86_64=SHA256"
-// for each program of this computer. Its last line is found PATH, bring SYSTEM=FOLDER, or fail WHY.
+// find is a script that looks for the program, behind choose.sh. Its arguments are args. Its last
+// line is found PATH, bring SYSTEM=FOLDER, or fail WHY.
 func (p *Place) Path(ctx context.Context, of *Programs, run Run, find string, args ...string) (string, error) {
 	digests, files, err := of.all()
 	if err != nil {
@@ -89,7 +92,7 @@ func (p *Place) Path(ctx context.Context, of *Programs, run Run, find string, ar
 			defer close(j.done)
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 			defer cancel()
-			j.path, j.err = provide(ctx, run, find, append(slices.Clone(args), digests...), files, digests)
+			j.path, j.err = provide(ctx, run, find, args, files, digests)
 		}()
 	}
 	p.mu.Unlock()
@@ -109,7 +112,7 @@ func (p *Place) Forget() {
 }
 
 func provide(ctx context.Context, run Run, find string, args []string, files map[string]string, digests []string) (string, error) {
-	said, err := run(ctx, find, nil, args...)
+	said, err := run(ctx, chooseScript+find, nil, slices.Concat(digests, []string{"--"}, args)...)
 	if err != nil {
 		return "", err
 	}

@@ -1,14 +1,6 @@
-# Finds Seer's program in this pod, or says what to bring. Arguments: FOLDER "Linux x86_64=SHA256"…
+# Finds Seer's program in this pod, or says what to bring, behind engine/bring/choose.sh. Argument: FOLDER
 # Says: found PATH | bring SYSTEM=FOLDER | fail WHY
 dir=$1
-shift
-system=$(uname -sm)
-digest=
-for pair; do
-  [ "${pair%=*}" != "$system" ] || digest=${pair##*=}
-done
-[ -n "$digest" ] || { echo "fail Seer has no program for $system"; exit; }
-umask 077
 file=$dir/seer-runtime-$digest
 [ ! -x "$file" ] || { echo "found $file"; exit; }
 for program in gzip sha256sum chmod mv; do

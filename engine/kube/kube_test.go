@@ -322,16 +322,7 @@ func TestDial(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(time.Minute))
-		if _, err := io.WriteString(conn, text); err != nil {
-			return err
-		}
-		got := make([]byte, len(text))
-		if _, err := io.ReadFull(conn, got); err != nil || string(got) != text {
-			return fmt.Errorf("%q, %w", got, err)
-		}
-		return nil
+		return testkit.Echoes(conn, text)
 	}
 	if err := echo("hello"); err != nil {
 		t.Fatal(err)

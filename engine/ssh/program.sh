@@ -1,12 +1,5 @@
-# Finds Seer's program on this host, or a folder for it. Arguments: "Linux x86_64=SHA256"…
+# Finds Seer's program on this host, or a folder for it, behind engine/bring/choose.sh.
 # Says: found PATH | bring SYSTEM FOLDER | fail WHY
-system=$(uname -sm)
-digest=
-for pair; do
-  [ "${pair%=*}" != "$system" ] || digest=${pair##*=}
-done
-[ -n "$digest" ] || { echo "fail Seer has no program for $system"; exit; }
-umask 077
 usable() { # makes a folder, private and able to hold programs
   mkdir -p "$1" 2>/dev/null && [ ! -L "$1" ] && [ -O "$1" ] && chmod 700 "$1" || return 1
   printf '#!/bin/sh\n' >"$1/.try$$" 2>/dev/null && chmod 700 "$1/.try$$" && "$1/.try$$" 2>/dev/null

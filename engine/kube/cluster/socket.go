@@ -11,6 +11,8 @@ import (
 
 	gorilla "github.com/gorilla/websocket"
 	remote "k8s.io/apimachinery/pkg/util/remotecommand"
+
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // Limits of a connection to a pod.
@@ -110,14 +112,7 @@ func (k *socket) send() {
 
 // ping asks for signs of life.
 func (k *socket) ping(ctx context.Context) {
-	ticks := time.NewTicker(pingEvery)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-		}
+	for retry.Sleep(ctx, pingEvery) == nil {
 		err := k.conn.WriteControl(gorilla.PingMessage, nil, time.Now().Add(pingEvery))
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {

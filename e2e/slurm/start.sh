@@ -1,0 +1,26 @@
+# Starts a Slurm cluster of NODES nodes (2) with the user alice in the folder $LAB. Her login node is
+# the host `login` of ssh. The trap ends the cluster. To be sourced.
+ssh-keygen -q -t ed25519 -N '' -f "$LAB/id"
+SSH_PORT=$(python3 "$TOP/e2e/freeport.py")
+SLURM_PORT=$((20000 + RANDOM % 9000))
+export SSH_PORT SLURM_PORT SEER_SLURM_HOST=login
+"$TOP/e2e/slurm/cluster" "$LAB" "${NODES:-2}" >"$LAB/log" 2>&1 &
+cluster=$!
+trap '"$SEER" down --all -q >/dev/null 2>&1 || true; kill -9 $cluster; wait $cluster 2>/dev/null || true' EXIT
+for _ in $(seq 480); do
+  [ ! -e "$LAB/ready" ] && kill -0 $cluster 2>/dev/null || break
+  sleep 0.25
+done
+[ -e "$LAB/ready" ] || { cat "$LAB/log" >&2; false; }
+mkdir -p -m 700 "$HOME/.ssh"
+cat >"$HOME/.ssh/config" <<CONF
+Host login
+  HostName 127.0.0.1
+  Port $SSH_PORT
+  User alice
+  IdentityFile $LAB/id
+  IdentitiesOnly yes
+  UserKnownHostsFile $HOME/.ssh/known_hosts
+CONF
+echo "[127.0.0.1]:$SSH_PORT $(cut -d' ' -f1,2 "$LAB/host.pub")" >"$HOME/.ssh/known_hosts"
+login() { ssh login "$1" </dev/null; }
