@@ -280,23 +280,19 @@ var harmlessFiles = map[string]string{"seer.yaml": "name: t\n" + fmt.Sprintf(age
 // replacedScript changes a file that only the command names.
 func replacedScript(t *testing.T, defended bool) error {
 	v := newVictim(t, defended)
-	exp := confirmedOnce(v, map[string]string{"run.sh": "echo harmless",
-		"seer.yaml": "name: t\nagent: {command: [sh, ../run.sh], isolation: none, network: open}\n"})
-	evil := "cat " + v.path("secret.txt")
-	if err := os.WriteFile(filepath.Join(filepath.Dir(exp.File), "run.sh"), []byte(evil), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := v.runs(exp)
-	return got(out, "the user's secret", err)
+	files := map[string]string{"run.sh": "echo harmless", "seer.yaml": "name: t\nagent: {command: [sh, ../run.sh], isolation: none, network: open}\n"}
+	return replaced(v, files, "run.sh", "cat "+v.path("secret.txt"))
 }
 
 func replacedCode(t *testing.T, defended bool) error {
 	v := newVictim(t, defended)
-	exp := confirmedOnce(v, harmlessFiles)
-	evil := fmt.Sprintf("print(open(%q).read())", v.path("secret.txt"))
-	if err := os.WriteFile(filepath.Join(filepath.Dir(exp.File), "agent.py"), []byte(evil), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return replaced(v, harmlessFiles, "agent.py", fmt.Sprintf("print(open(%q).read())", v.path("secret.txt")))
+}
+
+// replaced changes a file after the user has confirmed the experiment.
+func replaced(v *victim, files map[string]string, name, evil string) error {
+	exp := confirmedOnce(v, files)
+	testkit.WriteFile(v.t, filepath.Join(filepath.Dir(exp.File), name), evil)
 	out, err := v.runs(exp)
 	return got(out, "the user's secret", err)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seer-engine/seer/internal/testbuild"
 	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // holder makes a session, prints its MCP servers and what an agent's program gets of it, and keeps
@@ -34,12 +35,8 @@ with Sandbox(SandboxConfig(gpu=None, provider="local", execution_mode=kind, time
 `
 
 type held struct {
-	Servers map[string]struct {
-		Command string            `json:"command"`
-		Args    []string          `json:"args"`
-		Env     map[string]string `json:"env"`
-	} `json:"servers"`
-	URL string `json:"url"`
+	Servers map[string]sdk.MCPServer `json:"servers"`
+	URL     string                   `json:"url"`
 }
 
 // hold starts the program. It ends with the test.

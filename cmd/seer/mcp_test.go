@@ -16,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/sdk"
 )
 
 const mcpInterface = `
@@ -107,11 +108,7 @@ func (p *program) server(dir, name string) *exec.Cmd {
 		p.t.Fatal(err)
 	}
 	var config struct {
-		Servers map[string]struct {
-			Command string            `json:"command"`
-			Args    []string          `json:"args"`
-			Env     map[string]string `json:"env"`
-		} `json:"mcpServers"`
+		Servers map[string]sdk.MCPServer `json:"mcpServers"`
 	}
 	if err := json.Unmarshal(data, &config); err != nil {
 		p.t.Fatal(err)

@@ -112,6 +112,16 @@ func (j *started) await(t *testing.T, want sdk.State, message string) sdk.Observ
 	return j.state()
 }
 
+// endsWell waits for the end of the job, and of all that it has made.
+func (j *started) endsWell(t *testing.T, want sdk.State, message string) {
+	t.Helper()
+	if err := <-j.ended; err != nil {
+		t.Error(err)
+	}
+	j.await(t, want, message)
+	j.gone(t)
+}
+
 // gone waits until the job has left nothing.
 func (j *started) gone(t *testing.T) {
 	t.Helper()
@@ -146,11 +156,7 @@ func TestJobIsAskedToEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := <-j.ended; err != nil {
-			t.Error(err)
-		}
-		j.await(t, sdk.Stopped, "asked the job to end")
-		j.gone(t)
+		j.endsWell(t, sdk.Stopped, "asked the job to end")
 	}
 }
 
@@ -187,11 +193,7 @@ func TestTimeBeginsWithTheJob(t *testing.T) {
 	if err != nil || err2 != nil || end < began.Unix()+5 || end > time.Now().Unix()+5 {
 		t.Errorf("its end is %q, %v, %v", data, err, err2)
 	}
-	if err := <-j.ended; err != nil {
-		t.Error(err)
-	}
-	j.await(t, sdk.Stopped, "")
-	j.gone(t)
+	j.endsWell(t, sdk.Stopped, "")
 }
 
 // TestJobIsKilled kills Seer's program in the job: the guard ends all else.
@@ -209,11 +211,7 @@ func TestJobIsKilled(t *testing.T) {
 func TestMachineEndsByItself(t *testing.T) {
 	t.Parallel()
 	j := start(t, func(s *sdk.MachineSpec) { s.Command = []string{"python3", "-c", "print('no'); raise SystemExit(3)"} })
-	if err := <-j.ended; err != nil {
-		t.Error(err)
-	}
-	j.await(t, sdk.Failed, "it ended")
-	j.gone(t)
+	j.endsWell(t, sdk.Failed, "it ended")
 }
 
 func TestJobCannotMakeIt(t *testing.T) {

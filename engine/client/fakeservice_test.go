@@ -16,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // fakeService speaks the contract of docs/protocol.md for one service, with a few
@@ -88,10 +89,7 @@ func newFake(t testing.TB) *fakeService {
 
 func (s *fakeService) client(t *testing.T) *client.Client {
 	t.Helper()
-	c, err := client.New(s.endpoint, "token")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(client.New(s.endpoint, "token"))(t)
 	t.Cleanup(c.Close)
 	return c
 }

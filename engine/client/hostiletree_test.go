@@ -21,10 +21,7 @@ func hostile(t *testing.T, serve http.HandlerFunc) *client.Client {
 	t.Helper()
 	listener := testkit.UnixSocket(t)
 	testkit.ServeHTTP(t, listener, serve)
-	c, err := client.New("unix:"+listener.Addr().String(), "token")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(client.New("unix:"+listener.Addr().String(), "token"))(t)
 	t.Cleanup(c.Close)
 	return c
 }

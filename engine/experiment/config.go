@@ -13,33 +13,18 @@ import (
 func (e *Experiment) Config() (json.RawMessage, error) {
 	var from any = e
 	if e.values != nil {
-		from = plainConfig(e.values)
+		from = mapLeaves(e.values, func(v any) any {
+			if d, ok := v.(time.Duration); ok {
+				return d.Seconds()
+			}
+			return v
+		})
 	}
 	text, err := json.Marshal(from)
 	if err != nil {
 		return nil, fmt.Errorf("write the experiment as JSON: %w", err)
 	}
 	return text, nil
-}
-
-func plainConfig(v any) any {
-	switch x := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(x))
-		for key, item := range x {
-			out[key] = plainConfig(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(x))
-		for i, item := range x {
-			out[i] = plainConfig(item)
-		}
-		return out
-	case time.Duration:
-		return x.Seconds()
-	}
-	return v
 }
 
 // FromConfig is the experiment of [Experiment.Config]. Facts that the configuration lacks,

@@ -27,6 +27,12 @@ func parse(text string, set ...string) (*experiment.Experiment, error) {
 	return experiment.Parse([]byte(text), "/lab/intro/e.yaml", experiment.LoadOptions{Set: set})
 }
 
+// mistakesOf is why an experiment is refused.
+func mistakesOf(text string) error {
+	_, err := parse(text)
+	return err
+}
+
 func TestEveryFieldOfTheFullFile(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	if err != nil {

@@ -24,8 +24,7 @@ func TestPatternsOfModels(t *testing.T) {
 		t.Errorf("%+v", ref)
 	}
 	testkit.WantErrors(t, func(text string) error {
-		_, err := parse("sandbox: {models: [" + text + "]}")
-		return err
+		return mistakesOf("sandbox: {models: [" + text + "]}")
 	}, map[string]string{
 		`{name: ./m, include: ["*"]}`:      "sandbox.models.0.include: a folder is used as it is",
 		`{name: org/m, exclude: [""]}`:     "sandbox.models.0.exclude.0: the text is empty",
@@ -56,10 +55,7 @@ func TestRevisionsSideBySide(t *testing.T) {
 
 // Two names that give one variable or one folder are found at the line of the second.
 func TestNamesThatClash(t *testing.T) {
-	testkit.WantErrors(t, func(text string) error {
-		_, err := parse(text)
-		return err
-	}, map[string]string{
+	testkit.WantErrors(t, mistakesOf, map[string]string{
 		"sandbox:\n  models: [org/m-1]\n  env: {MODEL_ORG_M_1_PATH: x}\n":                                               "e.yaml:3: sandbox.env.MODEL_ORG_M_1_PATH: the variable is set by the model `org/m-1`",
 		"sandbox:\n  models: [org/m-1]\n  secrets:\n    - MODEL_ORG_M_1_PATH\n":                                         "e.yaml:4: sandbox.secrets.0: the variable is set by the model `org/m-1`",
 		"sandbox:\n  models:\n    - org/m-1\n    - org/m_1\n":                                                           "e.yaml:4: sandbox.models.1: `org/m-1` and `org/m_1` would both be MODEL_ORG_M_1_PATH",
@@ -95,10 +91,7 @@ func TestDatasets(t *testing.T) {
 	if at := e.FetchedField(2); at != "sandbox.datasets.1" {
 		t.Errorf("the second dataset is at %s", at)
 	}
-	testkit.WantErrors(t, func(text string) error {
-		_, err := parse(text)
-		return err
-	}, map[string]string{
+	testkit.WantErrors(t, mistakesOf, map[string]string{
 		"sandbox:\n  datasets:\n    - org/a-b\n    - org/a_b\n":           "e.yaml:4: sandbox.datasets.1: `org/a-b` and `org/a_b` would both be DATASET_ORG_A_B_PATH",
 		"sandbox:\n  datasets: [datasets/org/a]\n":                        "e.yaml:2: sandbox.datasets.0: `datasets/org/a` is not a dataset; leave out `datasets/`",
 		"sandbox:\n  datasets: [a/b/c]\n":                                 "e.yaml:2: sandbox.datasets.0: `a/b/c` is not a dataset",

@@ -174,24 +174,33 @@ func native(sc scalar) any {
 
 // plain turns a tree into Go values, for what is passed on as it is.
 func plain(v any) any {
+	return mapLeaves(v, func(v any) any {
+		sc, ok := v.(scalar)
+		switch {
+		case !ok:
+			return v
+		case sc.Tag == "!!timestamp":
+			return sc.Text
+		}
+		return native(sc)
+	})
+}
+
+// mapLeaves is a copy of a tree of mappings and lists with f of everything else in it.
+func mapLeaves(v any, f func(any) any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, inner := range v {
-			out[key] = plain(inner)
+			out[key] = mapLeaves(inner, f)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, inner := range v {
-			out[i] = plain(inner)
+			out[i] = mapLeaves(inner, f)
 		}
 		return out
-	case scalar:
-		if v.Tag == "!!timestamp" {
-			return v.Text
-		}
-		return native(v)
 	}
-	return v
+	return f(v)
 }

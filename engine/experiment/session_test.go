@@ -12,12 +12,8 @@ import (
 
 // Whoever reads paths and variables of a sandbox learns nothing of a hidden model.
 func TestHiddenModelsHaveNoNameOfTheirOwn(t *testing.T) {
-	e, err := parse("sandbox: {execution_mode: notebook, models: [{name: google/gemma-2-9b, hidden: true}, {name: o/adapter, var_name: probe, hidden: true, is_peft: true, base_model: meta/llama}]}")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, m := range e.Sandbox.Weights() {
+	for _, m := range modelsOf(t, "sandbox: {execution_mode: notebook, models: [{name: google/gemma-2-9b, hidden: true}, {name: o/adapter, var_name: probe, hidden: true, is_peft: true, base_model: meta/llama}]}") {
 		got = append(got, m.SandboxPath()+" "+m.EnvName())
 	}
 	want := []string{"/models/model MODEL_MODEL_PATH", "/models/probe MODEL_PROBE_PATH", "/models/probe_base MODEL_PROBE_BASE_PATH"}
@@ -28,23 +24,15 @@ func TestHiddenModelsHaveNoNameOfTheirOwn(t *testing.T) {
 
 // A folder that only an adapter names is as absolute as one that is listed.
 func TestBaseModelInFolder(t *testing.T) {
-	e, err := parse("sandbox: {execution_mode: cli, models: [{name: o/a, is_peft: true, base_model: ./b}]}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if base := e.Sandbox.Weights()[1]; base.Source != "folder" || !filepath.IsAbs(base.Path) || filepath.Base(base.Path) != "b" {
+	if base := modelsOf(t, "sandbox: {execution_mode: cli, models: [{name: o/a, is_peft: true, base_model: ./b}]}")[1]; base.Source != "folder" || !filepath.IsAbs(base.Path) || filepath.Base(base.Path) != "b" {
 		t.Errorf("got %+v", base)
 	}
 }
 
 // A base model is fetched once, whoever needs it.
 func TestBaseModelsAreWeights(t *testing.T) {
-	e, err := parse("sandbox: {execution_mode: cli, models: [{name: o/a, is_peft: true, base_model: o/b}, {name: o/c, var_name: c, is_peft: true, base_model: o/b}, {name: ./d, var_name: d}, {name: o/e, var_name: e, is_peft: true, base_model: ./d}]}")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, m := range e.Sandbox.Weights() {
+	for _, m := range modelsOf(t, "sandbox: {execution_mode: cli, models: [{name: o/a, is_peft: true, base_model: o/b}, {name: o/c, var_name: c, is_peft: true, base_model: o/b}, {name: ./d, var_name: d}, {name: o/e, var_name: e, is_peft: true, base_model: ./d}]}") {
 		got = append(got, m.Name+" "+m.TokenizerName())
 	}
 	want := []string{"o/a tokenizer", "o/c c_tokenizer", "./d d_tokenizer", "o/e e_tokenizer", "o/b _tokenizer"}

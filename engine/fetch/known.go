@@ -108,12 +108,9 @@ func (a answers) write(ref sdk.ModelRef, to answer) error {
 // SweepAnswers forgets what models were resolved to so long ago. It costs a question when such
 // a model is wanted again.
 func SweepAnswers(cacheDir string, before time.Time) error {
-	return filepath.WalkDir(string(Options{CacheDir: cacheDir}.answers()), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+	return state.Walk(string(Options{CacheDir: cacheDir}.answers()), func(path string, d fs.DirEntry) error {
+		if d.IsDir() {
 			return nil
-		}
-		if err != nil || d.IsDir() {
-			return err
 		}
 		if info, err := d.Info(); err != nil || !info.ModTime().Before(before) {
 			return nil // or somebody else has removed it

@@ -92,31 +92,18 @@ func dial(t *testing.T, url string) net.Conn {
 }
 
 // echoes reports whether what is sent comes back.
-func echoes(t *testing.T, url, text string) error {
-	t.Helper()
+func echoes(url, text string) error {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := io.WriteString(conn, text); err != nil {
-		return err
-	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		return err
-	}
-	got, err := io.ReadAll(conn)
-	if err == nil && string(got) != text {
-		err = fmt.Errorf("%d bytes of %d came back", len(got), len(text))
-	}
-	return err
+	return testkit.Echoes(conn, text)
 }
 
 // again tries until it works, as a user of a sandbox does.
 func again(t *testing.T, url string) {
 	t.Helper()
-	testkit.EventuallyNil(t, url, func() error { return echoes(t, url, "hello") })
+	testkit.EventuallyNil(t, url, func() error { return echoes(url, "hello") })
 }
 
 // endSoon has the port of a sandbox end.
@@ -176,7 +163,7 @@ func TestForwarder(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			if err := echoes(t, one, strings.Repeat("0123456789", 10000)); err != nil {
+			if err := echoes(one, strings.Repeat("0123456789", 10000)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -218,7 +205,7 @@ func TestForwarderEnds(t *testing.T) {
 	two := c.ensure(t, "two")
 	c.endSoon(t, "one")
 	testkit.EventuallyNil(t, "the end of a port", func() error {
-		if err := echoes(t, one, "hello"); err == nil {
+		if err := echoes(one, "hello"); err == nil {
 			return errors.New("it is still carried")
 		}
 		return nil
@@ -248,7 +235,7 @@ func TestForwarderIsOne(t *testing.T) {
 		t.Errorf("processes %v", found)
 	}
 	for _, url := range urls {
-		if err := echoes(t, url, url); err != nil {
+		if err := echoes(url, url); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -266,7 +253,7 @@ func TestForwarderIsKilled(t *testing.T) {
 		if now := c.ensure(t, "one"); now != url {
 			t.Errorf("it was %s and is %s", url, now)
 		}
-		if err := echoes(t, url, "hello"); err != nil {
+		if err := echoes(url, "hello"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -310,7 +297,7 @@ func TestForwarderOutlivesTheConnection(t *testing.T) {
 			t.Fatalf("a connection that was cut ends with %v", err)
 		}
 	}
-	if err := echoes(t, url, "hello"); err == nil {
+	if err := echoes(url, "hello"); err == nil {
 		t.Error("echo without a server")
 	}
 	c.box.Run()
@@ -324,7 +311,7 @@ func TestForwarderOutlivesASilentNetwork(t *testing.T) {
 	url := c.ensure(t, "one")
 	again(t, url)
 	c.box.Freeze()
-	if err := echoes(t, url, "hello"); err == nil {
+	if err := echoes(url, "hello"); err == nil {
 		t.Error("echo of a server that stands still")
 	}
 	c.box.Kill()

@@ -41,11 +41,11 @@ func TestPortOfAPod(t *testing.T) {
 		sshtest.Gone(t, s.Pod())
 	})
 	url := c.ensure(t, "one")
-	if err := echoes(t, url, strings.Repeat("0123456789", 10000)); err != nil {
+	if err := echoes(url, strings.Repeat("0123456789", 10000)); err != nil {
 		t.Fatal(err)
 	}
 	s.Stop()
-	if err := echoes(t, url, "hello"); err == nil {
+	if err := echoes(url, "hello"); err == nil {
 		t.Error("echo while the API is away")
 	}
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -64,7 +64,7 @@ func TestPortOfAPod(t *testing.T) {
 	s.Remove()
 	s.Cut()
 	testkit.Eventually(t, "the end of the pod in the log", func() bool {
-		_ = echoes(t, url, "hello")
+		_ = echoes(url, "hello")
 		return strings.Contains(testkit.ReadFile(t, filepath.Join(f.Dir, "log")), `pods "seer-one" not found`)
 	})
 }

@@ -1,7 +1,6 @@
 package isolation
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -45,13 +44,9 @@ func image(t *testing.T) string {
 			}
 		}
 	}
-	for name, content := range map[string]string{
+	testkit.WriteFiles(t, dir, map[string]string{
 		"etc/marker": "the image's\n", "opt/old": "old\n", "opt/gone": "gone\n", "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nubuntu:x:1000:1000::/home/ubuntu:/bin/sh\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	if err := os.Symlink("/run", filepath.Join(dir, "var/run")); err != nil {
 		t.Fatal(err)
 	}
@@ -60,16 +55,7 @@ func image(t *testing.T) string {
 
 func copyInto(t *testing.T, from, to string) {
 	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, to, testkit.ReadFile(t, from))
 }
 
 // listing is every name below a folder, with its size and time.
@@ -262,20 +248,12 @@ func TestGVisorChangesAreKept(t *testing.T) {
 	}
 }
 
-func names(t *testing.T, data []byte) []string {
+func names(t *testing.T, data []byte) (out []string) {
 	t.Helper()
-	in := tar.NewReader(bytes.NewReader(data))
-	var out []string
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for h := range entries(t, data) {
 		out = append(out, h.Name)
 	}
+	return out
 }
 
 // This computer's own system can be changed, too, as far as the sandbox sees it:

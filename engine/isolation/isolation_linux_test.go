@@ -18,6 +18,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/ordinaryuser"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -180,13 +181,7 @@ func environmentIsNotOnTheCommandLine(t *testing.T, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin, _ := testkit.StartPiped(t, cmd)
 	Release(cmd)
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid))
 	if err != nil || strings.Contains(string(args), "hush-hush") {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -52,24 +53,34 @@ func pack(t testing.TB, lines ...string) []byte {
 	return out.Bytes()
 }
 
+// entries are those of a tar file, each with its content.
+func entries(t testing.TB, data []byte) iter.Seq2[*tar.Header, string] {
+	return func(yield func(*tar.Header, string) bool) {
+		t.Helper()
+		for r := tar.NewReader(bytes.NewReader(data)); ; {
+			h, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			var content []byte
+			if err == nil {
+				content, err = io.ReadAll(r)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(h, string(content)) {
+				return
+			}
+		}
+	}
+}
+
 // unpack is what a tar file has, one line for each name.
 func unpack(t testing.TB, data []byte) string {
 	t.Helper()
-	r := tar.NewReader(bytes.NewReader(data))
 	var out []string
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			sort.Strings(out)
-			return strings.Join(out, "; ")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for h, content := range entries(t, data) {
 		line := h.Name
 		switch {
 		case isDevice00(h):
@@ -79,12 +90,14 @@ func unpack(t testing.TB, data []byte) string {
 		case h.Typeflag == tar.TypeSymlink:
 			line += " -> " + h.Linkname
 		case h.Typeflag == tar.TypeReg:
-			line += " " + string(content)
+			line += " " + content
 		case h.PAXRecords[opaqueXattr] == "y":
 			line += " opaque"
 		}
 		out = append(out, line)
 	}
+	sort.Strings(out)
+	return strings.Join(out, "; ")
 }
 
 func merged(t testing.TB, layers ...[]byte) (string, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/retry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -301,15 +302,8 @@ func (s *start) ask(ctx context.Context, cursor json.RawMessage) (sdk.CreateStep
 
 // keepAsking notes in the ledger, until ctx ends, that a provider is still asked.
 func (d *Driver) keepAsking(ctx context.Context, id string) {
-	heartbeat := time.NewTicker(askedBeat)
-	defer heartbeat.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-heartbeat.C:
-			_, _ = d.Ledger.Update(ctx, id, func(r *Record) error { r.AskedAt = d.Clock.Now(); return nil }) // the next one tries again
-		}
+	for retry.Sleep(ctx, askedBeat) == nil {
+		_, _ = d.Ledger.Update(ctx, id, func(r *Record) error { r.AskedAt = d.Clock.Now(); return nil }) // the next one tries again
 	}
 }
 

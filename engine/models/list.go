@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
+	"github.com/seer-engine/seer/engine/state"
 )
 
 // List returns the models by their names. Beside an error are those that could be read.
@@ -170,14 +171,9 @@ func measure(dir string) (m measured, err error) {
 	if at, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = at
 	}
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = state.Walk(dir, func(path string, d fs.DirEntry) error {
 		var st unix.Stat_t
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case !d.Type().IsRegular() || unix.Lstat(path, &st) != nil:
+		if !d.Type().IsRegular() || unix.Lstat(path, &st) != nil {
 			return nil
 		}
 		m.files++

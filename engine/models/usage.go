@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/engine/state"
 )
 
 // Usage is what models take on the disk. Files with several names count once.
@@ -79,24 +80,17 @@ type inodes map[[2]uint64]bool
 
 // measure is what a folder takes on the disk, without what was counted before.
 func (seen inodes) measure(ctx context.Context, dir string) (bytes int64, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = state.Walk(dir, func(path string, d fs.DirEntry) error {
 		var st unix.Stat_t
-		switch {
-		case ctx.Err() != nil:
+		if !d.Type().IsRegular() || unix.Lstat(path, &st) != nil || strings.HasSuffix(path, ".lock") {
 			return ctx.Err()
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case !d.Type().IsRegular() || unix.Lstat(path, &st) != nil || strings.HasSuffix(path, ".lock"):
-			return nil
 		}
 		id := [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // 32 bits on macOS
 		if !seen[id] {
 			seen[id] = true
 			bytes += st.Blocks * 512
 		}
-		return nil
+		return ctx.Err()
 	})
 	return bytes, err
 }

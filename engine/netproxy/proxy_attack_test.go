@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,14 +42,7 @@ func openProxy(t *testing.T, defended bool) (socket, service string) {
 			return (&net.Dialer{}).DialContext(ctx, network, address)
 		},
 	}
-	socket = filepath.Join(t.TempDir(), "p")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() { _ = p.Serve(l) }()
-	return socket, service
+	return served(t, p), service
 }
 
 // TestAttacksProxy makes the attacks by the proxy that stands in for an open network.

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -53,14 +52,15 @@ func newWorld(t *testing.T, list ...string) (*world, string) {
 		Own: func() ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("2606:4700::7")}, nil
 		}}
-	socket := filepath.Join(t.TempDir(), "p")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
+	return w, served(t, p)
+}
+
+// served serves a proxy until the test ends, and returns its socket.
+func served(t *testing.T, p *Proxy) string {
+	t.Helper()
+	l := testkit.UnixSocket(t)
 	go func() { _ = p.Serve(l) }()
-	return w, socket
+	return l.Addr().String()
 }
 
 func (w *world) lookup(_ context.Context, host string) ([]netip.Addr, error) {

@@ -166,6 +166,17 @@ func TestGood(t *testing.T) {
 	}
 }
 
+// refuses checks that an experiment of one line has one mistake. DIR stands for the folder of the lab.
+func (l *lab) refuses(text, want string) {
+	l.t.Helper()
+	inDir := strings.NewReplacer("DIR", l.dir)
+	err := l.check(inDir.Replace(text)).Err()
+	want = inDir.Replace("DIR/e.yaml:1: " + want)
+	if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		l.t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestFindings(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"no provider", "sandbox: {provider: nowhere}", "sandbox.provider: there is no provider `nowhere`; known are cloud, local; plugins are looked for in /plugins"},
@@ -227,11 +238,7 @@ func TestFindings(t *testing.T) {
 			if err := os.Chmod(filepath.Join(l.dir, "run"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			err := l.check(strings.ReplaceAll(c.text, "DIR", l.dir)).Err()
-			want := filepath.Join(l.dir, "e.yaml") + ":1: " + strings.ReplaceAll(c.want, "DIR", l.dir)
-			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got  %v\nwant %s", err, want)
-			}
+			l.refuses(c.text, c.want)
 		})
 	}
 }

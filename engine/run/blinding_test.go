@@ -108,14 +108,17 @@ func equal(a, b []run.HiddenName) bool {
 	return bytes.Equal(x, y)
 }
 
-// cliAgent uses its shell session by the runtime's protocol alone.
-const cliAgent = `
+// shellClient begins an agent that uses its shell session by the runtime's protocol alone.
+const shellClient = `
 import http.client, json, socket, time
 key = json.load(open("session.json"))
 class Way(http.client.HTTPConnection):
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(key["endpoint"][len("unix:"):])
+`
+
+const cliAgent = shellClient + `
 def ask(method, path, body=None):
     way = Way("sandbox")
     way.request(method, path, body, {"Authorization": "Bearer " + key["token"]})

@@ -137,13 +137,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 // startingAgent starts commands by its shell session, one of which does not end when it is asked.
-const startingAgent = `
-import http.client, json, os, socket, time
-key = json.load(open("session.json"))
-class Way(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(key["endpoint"][len("unix:"):])
+const startingAgent = shellClient + `
 way = Way("sandbox")
 for shell in ["sleep 1000", "trap '' TERM; echo; while :; do sleep 0.1; done"]:
     way.request("POST", "/v1/processes", json.dumps({"shell": shell, "background": True}), {"Authorization": "Bearer " + key["token"]})

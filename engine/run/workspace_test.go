@@ -44,33 +44,32 @@ func read(t *testing.T, elem ...string) string {
 	return testkit.ReadFile(t, filepath.Join(elem...))
 }
 
+// fill adds a file to a workspace and notes it, as a run does.
+func fill(t *testing.T, w *workspace, source string) {
+	t.Helper()
+	if err := errors.Join(w.add(source, filepath.Base(source)), w.save()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 	source, dir := t.TempDir(), filepath.Join(t.TempDir(), "my work é")
 	lib := put(t, "one", source, "helpers.py")
 	w, _ := openTest(t, dir)
-	if err := w.add(lib, filepath.Base(lib)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.save(); err != nil {
-		t.Fatal(err)
-	}
+	fill(t, w, lib)
 
 	w.close()
 	put(t, "two", source, "helpers.py")
 	w, warnings := openTest(t, dir)
-	if err := w.add(lib, filepath.Base(lib)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.save(); err != nil || read(t, dir, "helpers.py") != "two" || len(*warnings) > 0 {
-		t.Fatalf("a second run: %v, %v", err, *warnings)
+	fill(t, w, lib)
+	if read(t, dir, "helpers.py") != "two" || len(*warnings) > 0 {
+		t.Fatalf("a second run: %v", *warnings)
 	}
 
 	w.close()
 	put(t, "by the agent", dir, "helpers.py")
 	w, warnings = openTest(t, dir)
-	if err := w.add(lib, filepath.Base(lib)); err != nil {
-		t.Fatal(err)
-	}
+	fill(t, w, lib)
 	if read(t, dir, "helpers.py") != "two" || len(*warnings) != 1 {
 		t.Errorf("warnings = %v", *warnings)
 	}
@@ -83,12 +82,7 @@ func TestWorkspaceKnowsItsFilesAfterARunThatDidNotStart(t *testing.T) {
 	source, dir := t.TempDir(), t.TempDir()
 	script := put(t, "one", source, "agent.py")
 	w, _ := openTest(t, dir)
-	if err := w.add(script, filepath.Base(script)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.save(); err != nil {
-		t.Fatal(err)
-	}
+	fill(t, w, script)
 	w.close()
 
 	w, _ = openTest(t, dir) // as when a package is missing
@@ -99,8 +93,9 @@ func TestWorkspaceKnowsItsFilesAfterARunThatDidNotStart(t *testing.T) {
 
 	put(t, "two", source, "agent.py")
 	w, warnings := openTest(t, dir)
-	if err := w.add(script, filepath.Base(script)); err != nil || read(t, dir, "agent.py") != "two" || len(*warnings) > 0 {
-		t.Errorf("%v, %v", err, *warnings)
+	fill(t, w, script)
+	if read(t, dir, "agent.py") != "two" || len(*warnings) > 0 {
+		t.Errorf("%v", *warnings)
 	}
 }
 
@@ -110,9 +105,7 @@ func TestWorkspaceCopiesPackagesWithoutCaches(t *testing.T) {
 	put(t, "b", source, "pkg", "data", "table.csv")
 	put(t, "c", source, "pkg", "__pycache__", "x.pyc")
 	w, _ := openTest(t, dir)
-	if err := w.add(filepath.Join(source, "pkg"), filepath.Base(filepath.Join(source, "pkg"))); err != nil {
-		t.Fatal(err)
-	}
+	fill(t, w, filepath.Join(source, "pkg"))
 	if read(t, dir, "pkg", "data", "table.csv") != "b" {
 		t.Error("data files are missing")
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"io"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const echoCode = "@expose\ndef echo(x): return x\n"
@@ -19,33 +19,14 @@ var kibibyte = []any{strings.Repeat("x", 1000)}
 // BenchmarkRawPingPong is the floor: a kibibyte there and back over a Unix
 // socket, both ends in Go.
 func BenchmarkRawPingPong(b *testing.B) {
-	l, err := net.Listen("unix", filepath.Join(b.TempDir(), "s"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		_, _ = io.Copy(struct{ io.Writer }{conn}, conn)
-	}()
+	echo := func(conn net.Conn) { _, _ = io.Copy(struct{ io.Writer }{conn}, conn) }
+	l := testkit.Serve(testkit.UnixSocket(b), echo)
 	conn, err := net.Dial("unix", l.Addr().String())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	buf := make([]byte, 1024)
-	for b.Loop() {
-		if _, err := conn.Write(buf); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.ReadFull(conn, buf); err != nil {
-			b.Fatal(err)
-		}
-	}
+	testkit.PingPong(b, conn, 1024)
 }
 
 // BenchmarkHandedOverCall is a call on a connection of its own to the worker.

@@ -74,9 +74,7 @@ func TestNamedCalls(t *testing.T) {
 			t.Errorf("%s: %d %v", name, status, a)
 		}
 	}
-	if got, err := m.call("add", 0); err != nil || got != "3" {
-		t.Errorf("it ran %s times, %v", got, err)
-	}
+	m.wantCall("3", "add", 0)
 }
 
 // Who is told that a call waits can ask for it: the worker has read it by then.

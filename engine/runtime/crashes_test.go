@@ -54,7 +54,5 @@ func TestRevokedTokensStayRevoked(t *testing.T) {
 			t.Errorf("a revoked token: %v", err)
 		}
 	}
-	if got, err := m.call("count"); err != nil || got != "1" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("1", "count")
 }

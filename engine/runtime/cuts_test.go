@@ -376,7 +376,5 @@ func TestCloseIsHeard(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	client.Close()
-	if got, err := m.call("add", 1, 1); err != nil || got != "2" {
-		t.Errorf("the next call: %s %v", got, err)
-	}
+	m.wantCall("2", "add", 1, 1)
 }

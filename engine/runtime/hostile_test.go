@@ -113,9 +113,7 @@ func TestHostileRequests(t *testing.T) {
 		}
 		conn.Close()
 	}
-	if got, err := m.call("add", 1, 2); err != nil || got != "3" {
-		t.Errorf("afterwards: %s %v", got, err)
-	}
+	m.wantCall("3", "add", 1, 2)
 }
 
 // Connections that are opened and say nothing, or nothing whole, are nobody's hindrance.
@@ -223,9 +221,7 @@ func TestLimitsHoldInARace(t *testing.T) {
 	if fine != 10 {
 		t.Errorf("%d of 10 calls ran", fine)
 	}
-	if got, err := m.call("count"); err != nil || got != "10" {
-		t.Errorf("it ran %s times: %v", got, err)
-	}
+	m.wantCall("10", "count")
 }
 
 func TestArgumentsDoNotFillTheDisk(t *testing.T) {

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"context"
+	"io"
 	"net/http"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -33,13 +35,7 @@ func (h *processHandler) getProcesses(w http.ResponseWriter, _ *http.Request) er
 
 // with answers a request about the process in its path.
 func (h *processHandler) with(answer func(w http.ResponseWriter, r *http.Request, p *process.Process) error) httpx.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		p, err := h.table.Get(r.PathValue("id"))
-		if err != nil {
-			return err
-		}
-		return answer(w, r, p)
-	}
+	return httpx.Found("id", h.table.Get, answer)
 }
 
 func getProcess(w http.ResponseWriter, _ *http.Request, p *process.Process) error {
@@ -47,15 +43,26 @@ func getProcess(w http.ResponseWriter, _ *http.Request, p *process.Process) erro
 }
 
 func getOutput(w http.ResponseWriter, r *http.Request, p *process.Process) error {
+	return sendRecords(w, r, p)
+}
+
+// recorded is what has output records: a process, and the logs of a service.
+type recorded interface {
+	First(offset int64) int64
+	CopyTo(ctx context.Context, w io.Writer, flush func() error, offset int64, follow bool) (bool, error)
+}
+
+// sendRecords answers a request for output.
+func sendRecords(w http.ResponseWriter, r *http.Request, from recorded) error {
 	q := httpx.QueryOf(r)
+	offset := q.Int("offset")
 	ctx, cancel := q.Wait()
 	defer cancel()
-	offset := q.Int("offset")
 	if err := q.Err(); err != nil {
 		return err
 	}
-	offset = p.FirstOffset(offset)
-	if err := p.Follow(ctx, w, httpx.BeginRecords(w, offset), offset, q.Is("follow")); err != nil {
+	offset = from.First(offset)
+	if _, err := from.CopyTo(ctx, w, httpx.BeginRecords(w, offset), offset, q.Is("follow")); err != nil {
 		httpx.Abort(err)
 	}
 	return nil

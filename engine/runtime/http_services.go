@@ -53,13 +53,7 @@ func (h *serviceHandler) getServices(w http.ResponseWriter, _ *http.Request) err
 
 // with answers a request about the service in its path.
 func (h *serviceHandler) with(answer func(w http.ResponseWriter, r *http.Request, v *service.Service) error) httpx.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		v, err := h.services.Get(r.PathValue("service"))
-		if err != nil {
-			return err
-		}
-		return answer(w, r, v)
-	}
+	return httpx.Found("service", h.services.Get, answer)
 }
 
 func (h *serviceHandler) getService(w http.ResponseWriter, r *http.Request, v *service.Service) error {
@@ -94,19 +88,7 @@ func (h *serviceHandler) deleteService(w http.ResponseWriter, r *http.Request, v
 }
 
 func getLogs(w http.ResponseWriter, r *http.Request, v *service.Service) error {
-	q := httpx.QueryOf(r)
-	offset := q.Int("offset")
-	ctx, cancel := q.Wait()
-	defer cancel()
-	if err := q.Err(); err != nil {
-		return err
-	}
-	first := v.Logs.First(offset)
-	flush := httpx.BeginRecords(w, first)
-	if _, err := v.Logs.CopyTo(ctx, w, flush, first, q.Is("follow")); err != nil {
-		httpx.Abort(err)
-	}
-	return nil
+	return sendRecords(w, r, v.Logs)
 }
 
 // getConnect hands the client's own connection to the worker. A reverse proxy

@@ -253,16 +253,12 @@ func TestRuntimeIsKilled(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if err := m.client.PutConfig(ctx, protocol.Config{Secrets: map[string]string{"TOKEN": "s3cr3t-value"}}); err != nil {
-		t.Fatal(err)
-	}
+	m.configure(protocol.Config{Secrets: map[string]string{"TOKEN": "s3cr3t-value"}})
 	if _, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600}); err != nil {
 		t.Fatal(err)
 	}
 	m.occupy()
-	if got, err := m.call("add"); err != nil || got != "1" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("1", "add")
 	lost := make(chan error, 1)
 	go func() {
 		_, err := m.client.Processes().Run(ctx, protocol.ProcessSpec{ID: "p-lost", Shell: "echo begun; exec sleep 1000"}, nil, nil, nil)
@@ -285,9 +281,7 @@ func TestRuntimeIsKilled(t *testing.T) {
 		}
 		return nil
 	})
-	if got, err := m.call("add"); err != nil || got != "2" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("2", "add")
 	if h, err := m.client.Health(ctx); err != nil || h.Lease.Kind != protocol.LeaseDetached || h.Services["tools"] != protocol.ServiceReady {
 		t.Errorf("%+v %v", h, err)
 	}

@@ -97,12 +97,16 @@ func startIn(t testing.TB, wrap []string, change func(*machine)) *machine {
 
 func newClient(t testing.TB, endpoint, token string) *client.Client {
 	t.Helper()
-	c, err := client.New(endpoint, token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(client.New(endpoint, token))(t)
 	t.Cleanup(c.Close)
 	return c
+}
+
+func (m *machine) configure(c protocol.Config) {
+	m.t.Helper()
+	if err := m.client.PutConfig(testContext(m.t), c); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 // startAgain kills the machine's command and starts it anew.

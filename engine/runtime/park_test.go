@@ -94,13 +94,15 @@ func (m *machine) answers(ctx context.Context, c *client.Client) {
 	})
 }
 
-// counts has processes count in the files daemon and front.
-func (m *machine) counts(ctx context.Context) {
-	m.t.Helper()
+// upCounting starts a machine whose processes count in the files daemon and front.
+func upCounting(t *testing.T) (*machine, context.Context) {
+	t.Helper()
+	m, ctx := up(t, nil), testContext(t)
 	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
-		m.t.Fatal(err)
+		t.Fatal(err)
 	}
 	m.goesOn("daemon", "front")
+	return m, ctx
 }
 
 // parkAlone parks the machine and says nothing more: it goes on by itself.
@@ -115,9 +117,7 @@ func (m *machine) parkAlone(ctx context.Context) {
 
 func TestPark(t *testing.T) {
 	t.Parallel()
-	m := up(t, nil)
-	ctx := testContext(t)
-	m.counts(ctx)
+	m, ctx := upCounting(t)
 	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: "../../etc"}); protocol.CodeOf(err) != protocol.Invalid {
 		t.Errorf("a path as the id: %v", err)
 	}
@@ -151,9 +151,7 @@ func TestPark(t *testing.T) {
 // everything stands still, and nowhere else.
 func TestProofAfterItWentOn(t *testing.T) {
 	t.Parallel()
-	m := up(t, nil)
-	ctx := testContext(t)
-	m.counts(ctx)
+	m, ctx := upCounting(t)
 	m.parkAlone(ctx)
 	at := filepath.Join(m.dir, "s")
 	if err := parking.Ask(ctx, at, parking.NewKey(), parkID); !errors.Is(err, parking.ErrProof) {
@@ -345,9 +343,7 @@ func callNamed(ctx context.Context, t testing.TB, c *client.Client, id, fn strin
 // after.
 func TestParkedByNobody(t *testing.T) {
 	t.Parallel()
-	m := up(t, nil)
-	ctx := testContext(t)
-	m.counts(ctx)
+	m, ctx := upCounting(t)
 	before := m.socket()
 	const soon = 0.3
 	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: soon}); err != nil {

@@ -50,9 +50,7 @@ func TestProcessEnvironment(t *testing.T) {
 	m := up(t, nil)
 	cfg := protocol.Config{Env: map[string]string{"A": "1", "B": "1"}, Secrets: map[string]string{"TOKEN": "s3cr3t-value"},
 		Models: []protocol.Model{{Name: "m", Path: "/workspace/m", EnvName: "MODEL_M_PATH"}}, Price: 1.5}
-	if err := m.client.PutConfig(testContext(t), cfg); err != nil {
-		t.Fatal(err)
-	}
+	m.configure(cfg)
 	_, out, _ := m.run(protocol.ProcessSpec{Shell: `echo $A $B $MODEL_M_PATH ${SEER_BOOT-unset} ${#TOKEN}; pwd`, Env: map[string]string{"B": "2"}})
 	workspace := m.boot.Roots["/workspace"]
 	if want := fmt.Sprintf("1 2 %s/m unset 12\n%s\n", workspace, workspace); out != want {
@@ -72,9 +70,7 @@ func TestProcessSecretsAreScrubbed(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	secrets := map[string]string{"TOKEN": "s3cr3t-value", "QUOTED": `a"b\c`}
-	if err := m.client.PutConfig(testContext(t), protocol.Config{Secrets: secrets}); err != nil {
-		t.Fatal(err)
-	}
+	m.configure(protocol.Config{Secrets: secrets})
 	// One byte at a time, so that the secret never comes in one piece.
 	p, out, errOut := m.run(protocol.ProcessSpec{Argv: []string{"python3", "-c", `
 import os, sys, json

@@ -74,9 +74,7 @@ func TestRealWorker(t *testing.T) {
 	ctx := testContext(t)
 	cfg := protocol.Config{Secrets: map[string]string{"TOKEN": "s3cr3t-value"},
 		Models: []protocol.Model{{Name: "org/m", Path: "/workspace/m", EnvName: "MODEL_ORG_M_PATH"}}}
-	if err := m.client.PutConfig(ctx, cfg); err != nil {
-		t.Fatal(err)
-	}
+	m.configure(cfg)
 	v := m.mustServe("tools", realCode)
 	if v.Interface.Doc != "Tools for the tests." || v.Interface.Functions[0].Name != "add" || v.Interface.Module != "interface" {
 		t.Errorf("%+v", v.Interface)
@@ -84,9 +82,7 @@ func TestRealWorker(t *testing.T) {
 	for _, c := range []struct{ fn, want string }{
 		{"leak", `"[secret TOKEN]"`}, {"nan", `[{"$seer":{"float":"nan"}},1]`}, {"count", "0"},
 	} {
-		if got, err := m.call(c.fn); err != nil || got != c.want {
-			t.Errorf("%s: %s %v", c.fn, got, err)
-		}
+		m.wantCall(c.want, c.fn)
 	}
 	if got, err := m.client.Calls().Call(ctx, "tools", "add", []any{1}, map[string]any{"b": 5}); err != nil || string(got) != "6" {
 		t.Errorf("%s %v", got, err)
@@ -103,9 +99,7 @@ func TestRealWorker(t *testing.T) {
 	if resp.StatusCode != 422 {
 		t.Errorf("timeout: %s", resp.Status)
 	}
-	if got, err := m.call("count"); err != nil || got != "1" {
-		t.Errorf("after all that: %s %v", got, err)
-	}
+	m.wantCall("1", "count")
 	_, err := m.serve("tools", "x = 1\nraise ValueError('no')\n")
 	var call *protocol.CallError
 	if !errors.As(err, &call) || call.Code != protocol.CallLoadFailed || !strings.Contains(call.Traceback, "line 2") {
@@ -121,9 +115,7 @@ func TestRealWorkerCancels(t *testing.T) {
 	if _, err := m.client.Calls().Call(ctx, "tools", "forever", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
-	if got, err := m.call("add", 1, 1); err != nil || got != "2" {
-		t.Errorf("the next call: %s %v", got, err)
-	}
+	m.wantCall("2", "add", 1, 1)
 }
 
 func TestRealWorkerHandOver(t *testing.T) {

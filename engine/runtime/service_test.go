@@ -71,6 +71,14 @@ func (m *machine) mustServe(name, code string) protocol.Service {
 	return v
 }
 
+// wantCall calls a function of the service tools and wants a result, as JSON.
+func (m *machine) wantCall(want, fn string, args ...any) {
+	m.t.Helper()
+	if got, err := m.call(fn, args...); err != nil || got != want {
+		m.t.Errorf("%s: %s %v", fn, got, err)
+	}
+}
+
 func (m *machine) call(fn string, args ...any) (string, error) {
 	m.t.Helper()
 	out, err := m.client.Calls().Call(testContext(m.t), "tools", fn, args, nil)
@@ -85,9 +93,7 @@ func TestServiceCalls(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	for want := 1; want <= 3; want++ { // module state is kept
-		if got, err := m.call("add"); err != nil || got != strconv.Itoa(want) {
-			t.Errorf("%s %v", got, err)
-		}
+		m.wantCall(strconv.Itoa(want), "add")
 	}
 	_, err := m.call("boom")
 	var call *protocol.CallError
@@ -118,9 +124,7 @@ func TestServiceLargeValues(t *testing.T) {
 	if n, _ := io.Copy(io.Discard, resp.Body); resp.StatusCode != 200 || n < 100<<20 {
 		t.Errorf("%d bytes, %s", n, resp.Status)
 	}
-	if got, err := m.call("length", strings.Repeat("y", 20<<20)); err != nil || got != strconv.Itoa(20<<20) {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall(strconv.Itoa(20<<20), "length", strings.Repeat("y", 20<<20))
 	if grown := m.peakMemory() - before; grown > 64<<20 {
 		t.Errorf("the runtime grew by %d MiB", grown>>20)
 	}
@@ -129,13 +133,9 @@ func TestServiceLargeValues(t *testing.T) {
 func TestServiceSecretsAreScrubbed(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
-	if err := m.client.PutConfig(testContext(t), protocol.Config{Secrets: map[string]string{"TOKEN": "s3cr3t-value"}}); err != nil {
-		t.Fatal(err)
-	}
+	m.configure(protocol.Config{Secrets: map[string]string{"TOKEN": "s3cr3t-value"}})
 	m.mustServe("tools", counter)
-	if got, err := m.call("leak"); err != nil || got != `"[secret TOKEN]"` {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall(`"[secret TOKEN]"`, "leak")
 	if _, err := m.call("boom"); err == nil || strings.Contains(fmt.Sprintf("%+v", err), "s3cr3t") || !strings.Contains(err.Error(), "[secret TOKEN]") {
 		t.Errorf("%v", err)
 	}
@@ -170,9 +170,7 @@ func TestServiceReplace(t *testing.T) {
 	if !errors.Is(err, &protocol.CallError{Code: protocol.CallLoadFailed}) {
 		t.Errorf("%v", err)
 	}
-	if got, err := m.call("answer"); err != nil || got != "42" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("42", "answer")
 	if v, err := m.client.Services().Get(testContext(t), "tools"); err != nil || v.Generation != 2 || v.State != protocol.ServiceReady {
 		t.Errorf("%+v %v", v, err)
 	}
@@ -236,9 +234,7 @@ func TestServiceCrash(t *testing.T) {
 		}
 	}
 	// The next call waits for the worker that is started in its place.
-	if got, err := m.call("add"); err != nil || got != "1" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("1", "add")
 	if v, err := m.client.Services().Get(testContext(t), "tools"); err != nil || v.Restarts != 2 || v.Generation != 1 {
 		t.Errorf("%+v %v", v, err)
 	}
@@ -320,9 +316,7 @@ func TestServiceCallIsCancelled(t *testing.T) {
 	if _, err := m.client.Calls().Call(ctx, "tools", "sleep", []any{100}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
-	if got, err := m.call("add"); err != nil || got != "1" {
-		t.Errorf("the next call: %s %v", got, err)
-	}
+	m.wantCall("1", "add")
 }
 
 func TestTokens(t *testing.T) {

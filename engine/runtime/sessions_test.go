@@ -28,9 +28,7 @@ func TestSessionTokens(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if err := m.client.PutConfig(ctx, protocol.Config{Secrets: map[string]string{"KEY": "s3cr3t-value"}}); err != nil {
-		t.Fatal(err)
-	}
+	m.configure(protocol.Config{Secrets: map[string]string{"KEY": "s3cr3t-value"}})
 	m.mustServe("tools", counter)
 	c, token := m.visitor("agent.1")
 	var out bytes.Buffer
@@ -206,9 +204,7 @@ func TestHome(t *testing.T) {
 	ctx := testContext(t)
 	home := filepath.Join(t.TempDir(), "a home")
 	mustMkdir(t, home)
-	if err := m.client.PutConfig(ctx, protocol.Config{Env: map[string]string{"HOME": home}}); err != nil {
-		t.Fatal(err)
-	}
+	m.configure(protocol.Config{Env: map[string]string{"HOME": home}})
 	if err := m.client.Files().Write(ctx, "~/.seer/x", strings.NewReader("text"), 0o644); err != nil {
 		t.Fatal(err)
 	}

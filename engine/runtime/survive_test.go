@@ -42,14 +42,22 @@ func (m *machine) workersOf() (list []string) {
 	return list
 }
 
+func (m *machine) awaitOneWorker() {
+	m.t.Helper()
+	testkit.EventuallyNil(m.t, "one worker to be left", func() error {
+		if list := m.workersOf(); len(list) != 1 {
+			return errors.New(strings.Join(list, "\n"))
+		}
+		return nil
+	})
+}
+
 func TestWorkersOutliveTheRuntime(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	m.mustServe("tools", counter+"\n@expose\ndef say(s): print(s, flush=True)\n")
 	ctx := testContext(t)
-	if got, err := m.call("add"); err != nil || got != "1" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("1", "add")
 	pid, _ := m.call("pid")
 	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Calls().Connect(ctx, "tools")
 	if err != nil {
@@ -90,9 +98,7 @@ func TestWorkersOutliveTheRuntime(t *testing.T) {
 	if _, a := m.answerOf("POST", "call/die", noArguments); errorCode(a) != "interrupted" {
 		t.Errorf("%v", a)
 	}
-	if got, err := m.call("add"); err != nil || got != "1" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("1", "add")
 }
 
 // TestRuntimeIsKilledAnywhere kills the runtime at moments by chance, while services
@@ -121,12 +127,7 @@ func TestRuntimeIsKilledAnywhere(t *testing.T) {
 			t.Errorf("%+v %v", v, err)
 		}
 	}
-	testkit.EventuallyNil(t, "one worker to be left", func() error {
-		if list := m.workersOf(); len(list) != 1 {
-			return errors.New(strings.Join(list, "\n"))
-		}
-		return nil
-	})
+	m.awaitOneWorker()
 }
 
 // TestRetiringWorkersOutliveTheRuntime kills it while a call runs in a generation that
@@ -143,20 +144,13 @@ func TestRetiringWorkersOutliveTheRuntime(t *testing.T) {
 		t.Errorf("%d %v", status, a)
 	}
 	m.killRuntime()
-	if got, err := m.call("answer"); err != nil || got != "42" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("42", "answer")
 	m.goOn("old")
 	for range 2 {
 		if status, a := m.answerOf("GET", "calls/call-old?wait=120", ""); status != 200 || a["result"] != "old" {
 			t.Errorf("%d %v", status, a)
 		}
-		testkit.EventuallyNil(t, "the old worker to end", func() error {
-			if list := m.workersOf(); len(list) != 1 {
-				return errors.New(strings.Join(list, "\n"))
-			}
-			return nil
-		})
+		m.awaitOneWorker()
 	}
 }
 
@@ -272,9 +266,7 @@ func TestReloadInPlace(t *testing.T) {
 	m := up(t, nil)
 	ctx := testContext(t)
 	v := m.mustServe("tools", counter)
-	if got, err := m.call("add"); err != nil || got != "1" {
-		t.Errorf("%s %v", got, err)
-	}
+	m.wantCall("1", "add")
 	pid, _ := m.call("pid")
 	for i, c := range []struct {
 		code string

@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/image/registry"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/retry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -238,18 +239,10 @@ func (w imageWork) fail(err error) error {
 
 // whileWanted ends the work for an image that nobody asks for any more.
 func (w imageWork) whileWanted(ctx context.Context, cancel func()) {
-	look := time.NewTicker(wantedLook)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
-			info, err := os.Stat(w.path + wantedSuffix)
-			if errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(info.ModTime()) > wantedTime {
-				cancel()
-				return
-			}
+	for retry.Sleep(ctx, wantedLook) == nil {
+		info, err := os.Stat(w.path + wantedSuffix)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(info.ModTime()) > wantedTime {
+			cancel()
 		}
 	}
 }

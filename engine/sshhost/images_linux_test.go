@@ -46,17 +46,13 @@ func (b *box) running(handle string) {
 	b.t.Helper()
 	var o sdk.Observation
 	testkit.Eventually(b.t, "the machine", func() bool {
-		o = must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{handle}}))(b.t)[0]
+		o = testkit.Must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{handle}}))(b.t)[0]
 		if !o.State.Live() {
 			b.t.Fatalf("%+v", o)
 		}
 		return o.State == sdk.Running
 	})
-	conn, err := b.dial(targets(o)[0])
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	echo(b.t, conn, []byte("hello"))
+	b.echoes(targets(o)[0], "hello")
 }
 
 // Machines start from images of a registry, and from files and folders of the host. What none runs
@@ -77,7 +73,7 @@ func TestMachinesFromImages(t *testing.T) {
 		b.running(handle)
 		handles[base] = handle
 	}
-	for _, f := range must(call[[]sdk.Finding](b, "check", sdk.CheckQuery{Network: "none", Image: file}))(t) {
+	for _, f := range testkit.Must(call[[]sdk.Finding](b, "check", sdk.CheckQuery{Network: "none", Image: file}))(t) {
 		if (f.Name == "image "+file || f.Name == "unsquashfs") && f.State != sdk.FindingOK || f.Name == "python" {
 			t.Errorf("%+v", f)
 		}
@@ -94,7 +90,7 @@ func TestMachinesFromImages(t *testing.T) {
 	clean := func(dry bool, want ...string) {
 		t.Helper()
 		var got []string
-		for _, c := range must(call[[]sdk.Cleaned](b, "clean", sdk.CleanInput{DryRun: dry}))(t) {
+		for _, c := range testkit.Must(call[[]sdk.Cleaned](b, "clean", sdk.CleanInput{DryRun: dry}))(t) {
 			if strings.HasPrefix(c.Name, "image ") {
 				got = append(got, c.Name)
 			}
@@ -104,15 +100,15 @@ func TestMachinesFromImages(t *testing.T) {
 		}
 	}
 	clean(false)
-	must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: handles[file]}))(t)
+	testkit.Must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: handles[file]}))(t)
 	clean(true, "image "+file)
 	clean(false, "image "+file)
 	if left, _ := filepath.Glob(filepath.Join(b.Home, ".cache/seer/images/roots/*")); len(roots) != 2 || len(left) != 1 {
 		t.Errorf("unpacked: %v, left: %v", roots, left)
 	}
 	b.running(handles[ref])
-	must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: handles[folder]}))(t)
-	must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: handles[ref]}))(t)
+	testkit.Must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: handles[folder]}))(t)
+	testkit.Must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: handles[ref]}))(t)
 	clean(false, "image "+ref)
 	if left := testkit.Files(t, filepath.Join(b.Home, ".cache/seer/images")); len(left) > 0 {
 		t.Errorf("left of the images: %v", left)
@@ -130,32 +126,39 @@ func imagePrograms(b *box) (pids []int) {
 	return pids
 }
 
+// slowImage begins to make an image, and waits until a program does. It lasts until r.Gate is closed.
+func (b *box) slowImage(key string) (r *testimage.Registry, spec sdk.MachineSpec, step sdk.CreateStep) {
+	b.t.Helper()
+	r = testimage.New(b.t)
+	r.Gate = make(chan struct{})
+	spec = imageSpec(key+b.mark, r.Python(b.t))
+	step = testkit.Must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: spec}))(b.t)
+	if step.Handle != "" || step.AfterSeconds == 0 {
+		b.t.Fatalf("%+v", step)
+	}
+	testkit.Eventually(b.t, "the program", func() bool { return len(imagePrograms(b)) == 1 })
+	return r, spec, step
+}
+
 // An image that takes longer than a call is made by a program that may be killed.
 func TestImageOfAHostThatTakesLong(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	r := testimage.New(t)
-	r.Gate = make(chan struct{})
-	spec := imageSpec("seer-slow"+b.mark, r.Python(t))
-	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: spec}))(t)
-	if step.Handle != "" || step.AfterSeconds == 0 {
-		t.Fatalf("%+v", step)
-	}
-	testkit.Eventually(t, "the program", func() bool { return len(imagePrograms(b)) == 1 })
+	r, spec, step := b.slowImage("seer-slow")
 	for _, pid := range imagePrograms(b) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	}
 	testkit.Eventually(t, "its end", func() bool { return len(imagePrograms(b)) == 0 })
-	step = must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: spec, Cursor: step.Cursor}))(t)
+	step = testkit.Must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: spec, Cursor: step.Cursor}))(t)
 	if step.Handle != "" {
 		t.Fatalf("%+v", step)
 	}
 	testkit.Eventually(t, "another program", func() bool { return len(imagePrograms(b)) == 1 })
 	close(r.Gate)
 	testkit.Eventually(t, "its end", func() bool { return len(imagePrograms(b)) == 0 })
-	step = must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: spec, Cursor: step.Cursor}))(t)
+	step = testkit.Must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: spec, Cursor: step.Cursor}))(t)
 	if log := strings.Join(step.Log, "\n"); step.Handle == "" || strings.Count(log, ": unpacked ") != 1 || !strings.Contains(log, "isolation: bubblewrap") || strings.Contains(log, "another program") {
 		t.Fatalf("%+v", step)
 	}
@@ -169,11 +172,7 @@ func TestImageOfAHostThatTakesLong(t *testing.T) {
 func TestImageOfAHostThatIsLost(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	r := testimage.New(t)
-	r.Gate = make(chan struct{})
-	spec := imageSpec("seer-lost"+b.mark, r.Python(t))
-	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: spec}))(t)
-	testkit.Eventually(t, "the program", func() bool { return len(imagePrograms(b)) == 1 })
+	r, spec, step := b.slowImage("seer-lost")
 	r.Lose()
 	close(r.Gate)
 	testkit.Eventually(t, "its end", func() bool { return len(imagePrograms(b)) == 0 })

@@ -49,8 +49,8 @@ func newBox(t *testing.T) *box {
 	c := ssh.New(o)
 	b := &box{s, t, c, o, strings.ToLower(rand.Text()[:8])}
 	t.Cleanup(func() {
-		for _, m := range must(call[[]sdk.Listed](b, "list", sdk.ListInput{Owner: "me"}))(t) {
-			must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: m.Handle}))(t)
+		for _, m := range testkit.Must(call[[]sdk.Listed](b, "list", sdk.ListInput{Owner: "me"}))(t) {
+			testkit.Must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: m.Handle}))(t)
 		}
 		_ = c.Close()
 		if err := c.Disconnect("box"); err != nil {
@@ -70,23 +70,13 @@ func call[Out any](b *box, method string, in any) (Out, error) {
 	return sshtest.Output[Out](b.t, r.Stdout)
 }
 
-func must[Out any](out Out, err error) func(testing.TB) Out {
-	return func(t testing.TB) Out {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-}
-
 // start makes a machine, and waits until it runs.
 func (b *box) start(key string) sdk.Observation {
 	b.t.Helper()
-	step := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec(key + b.mark)}))(b.t)
+	step := testkit.Must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec(key + b.mark)}))(b.t)
 	var o sdk.Observation
 	testkit.Eventually(b.t, "the machine", func() bool {
-		o = must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{step.Handle}}))(b.t)[0]
+		o = testkit.Must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{step.Handle}}))(b.t)[0]
 		if !o.State.Live() {
 			b.t.Fatalf("%+v", o)
 		}
@@ -99,18 +89,19 @@ func (b *box) dial(target string) (net.Conn, error) {
 	return b.c.Dial(b.t.Context(), ssh.Route{Host: "box"}, target)
 }
 
-// echo sends something, ends what is sent, and wants it back.
-func echo(t testing.TB, conn net.Conn, data []byte) {
-	t.Helper()
-	defer conn.Close()
-	go func() {
-		_, _ = conn.Write(data)
-		_ = conn.(interface{ CloseWrite() error }).CloseWrite()
-	}()
-	if got, err := io.ReadAll(conn); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("%d bytes of %d came back, %v", len(got), len(data), err)
+// echoes connects to a target of the host, which sends back what it gets.
+func (b *box) echoes(target, text string) {
+	b.t.Helper()
+	conn, err := b.dial(target)
+	if err == nil {
+		err = testkit.Echoes(conn, text)
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %v", target, err)
 	}
 }
+
+var megabyte = strings.Repeat("0123456789abcdef", 1<<16)
 
 // targets are those of the machine's socket and of its port.
 func targets(o sdk.Observation) []string {
@@ -124,38 +115,33 @@ func targets(o sdk.Observation) []string {
 func TestMachineOnAHost(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	info := must(call[sdk.ProviderInfo](b, "describe", struct{}{}))(t)
+	info := testkit.Must(call[sdk.ProviderInfo](b, "describe", struct{}{}))(t)
 	if info.Name != "local" || len(info.Isolations) != 3 || !info.Isolations[0].Usable {
 		t.Fatalf("%+v", info)
 	}
-	if offers := must(call[[]sdk.Offer](b, "offers", sdk.OfferQuery{}))(t); len(offers) != 1 || offers[0].ID != "local" {
+	if offers := testkit.Must(call[[]sdk.Offer](b, "offers", sdk.OfferQuery{}))(t); len(offers) != 1 || offers[0].ID != "local" {
 		t.Errorf("%+v", offers)
 	}
 	one := b.start("seer-one")
-	again := must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec("seer-one" + b.mark)}))(t)
+	again := testkit.Must(call[sdk.CreateStep](b, "create", sdk.CreateInput{Spec: sshtest.Spec("seer-one" + b.mark)}))(t)
 	if again.Handle != one.Handle || one.Isolation != "bubblewrap" || len(one.Endpoints) != 2 {
 		t.Errorf("%+v, again %+v", one, again)
 	}
 	two := b.start("seer-two") // wants the same port
-	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	for _, target := range append(targets(one), targets(two)...) {
-		conn, err := b.dial(target)
-		if err != nil {
-			t.Fatalf("%s: %v", target, err)
-		}
-		echo(t, conn, data)
+		b.echoes(target, megabyte)
 	}
-	listed := must(call[[]sdk.Listed](b, "list", sdk.ListInput{Owner: "me"}))(t)
+	listed := testkit.Must(call[[]sdk.Listed](b, "list", sdk.ListInput{Owner: "me"}))(t)
 	if len(listed) != 2 || listed[0].EndUnix == 0 {
 		t.Errorf("%+v", listed)
 	}
-	must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: one.Handle}))(t)
+	testkit.Must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: one.Handle}))(t)
 	for _, target := range targets(one) {
 		if conn, err := b.dial(target); sdk.CodeOf(err) != sdk.Unavailable {
 			t.Errorf("of a machine that has ended, %s: %v, %v", target, conn, err)
 		}
 	}
-	if o := must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{one.Handle, two.Handle}}))(t); o[0].State != sdk.Stopped || o[1].State != sdk.Running {
+	if o := testkit.Must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{one.Handle, two.Handle}}))(t); o[0].State != sdk.Stopped || o[1].State != sdk.Running {
 		t.Errorf("%+v", o)
 	}
 	if n := b.Connections(); n != 1 {
@@ -165,7 +151,7 @@ func TestMachineOnAHost(t *testing.T) {
 	testkit.WantCode(t, err, sdk.Unsupported, `no method "explode"`)
 	_, err = call[struct{}](b, "create", []int{1})
 	testkit.WantCode(t, err, sdk.Invalid, "not what the contract says")
-	facts := must(call[map[string]any](b, "facts", struct{}{}))(t)
+	facts := testkit.Must(call[map[string]any](b, "facts", struct{}{}))(t)
 	if facts["state_dir"] != filepath.Join(b.Home, ".local/state/seer") || !strings.Contains(fmt.Sprint(facts["python"]), "/python3") {
 		t.Errorf("%v", facts)
 	}
@@ -178,7 +164,7 @@ func checkAndClean(t *testing.T, b *box, machine sdk.Observation) {
 	t.Helper()
 	for _, method := range []string{"check", "check-node"} {
 		states := map[string]string{}
-		for _, f := range must(call[[]sdk.Finding](b, method, sdk.CheckQuery{Network: "none", Isolation: "bubblewrap"}))(t) {
+		for _, f := range testkit.Must(call[[]sdk.Finding](b, method, sdk.CheckQuery{Network: "none", Isolation: "bubblewrap"}))(t) {
 			states[f.Name] = f.State
 		}
 		for _, name := range []string{"python", "isolation", "user namespaces"} {
@@ -192,7 +178,7 @@ func checkAndClean(t *testing.T, b *box, machine sdk.Observation) {
 		t.Fatal(err)
 	}
 	names := func(dry bool) (all []string) {
-		for _, c := range must(call[[]sdk.Cleaned](b, "clean", sdk.CleanInput{DryRun: dry}))(t) {
+		for _, c := range testkit.Must(call[[]sdk.Cleaned](b, "clean", sdk.CleanInput{DryRun: dry}))(t) {
 			if strings.HasPrefix(c.Name, "~/") {
 				all = append(all, c.Name)
 			}
@@ -202,7 +188,7 @@ func checkAndClean(t *testing.T, b *box, machine sdk.Observation) {
 	if got := names(true); len(got) != 0 {
 		t.Errorf("beside a machine: %v", got)
 	}
-	must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: machine.Handle}))(t)
+	testkit.Must(call[struct{}](b, "terminate", sdk.TerminateInput{Handle: machine.Handle}))(t)
 	for _, dry := range []bool{true, false} {
 		if got := names(dry); len(got) == 0 || got[len(got)-1] != "~/.cache/seer/models" {
 			t.Errorf("dry %v: %v", dry, got)
@@ -227,10 +213,10 @@ func TestClocksDiffer(t *testing.T) {
 		spec := sshtest.Spec(key + b.mark)
 		spec.EndUnix = now.Add(ahead + left).Unix()
 		in := map[string]any{"spec": spec, "now_unix": time.Now().Add(ahead).Unix()}
-		return must(call[sdk.CreateStep](b, "create", in))(t).Handle
+		return testkit.Must(call[sdk.CreateStep](b, "create", in))(t).Handle
 	}
 	state := func(handle string) sdk.State {
-		return must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{handle}}))(t)[0].State
+		return testkit.Must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{handle}}))(t)[0].State
 	}
 	behind := create("seer-behind", -day, time.Hour) // it has ended long ago, by the clock of the host
 	ahead := create("seer-ahead", day, 5*time.Second)
@@ -239,7 +225,7 @@ func TestClocksDiffer(t *testing.T) {
 	if got := state(behind); got != sdk.Running {
 		t.Errorf("it is %s", got)
 	}
-	for _, m := range must(call[[]sdk.Listed](b, "list", map[string]any{"owner": "me", "now_unix": time.Now().Add(-day).Unix()}))(t) {
+	for _, m := range testkit.Must(call[[]sdk.Listed](b, "list", map[string]any{"owner": "me", "now_unix": time.Now().Add(-day).Unix()}))(t) {
 		off := time.Unix(m.EndUnix, 0).Sub(now.Add(-day + time.Hour)).Abs()
 		if m.Handle == behind && off > time.Minute+time.Since(now) { // what was sent may have waited
 			t.Errorf("the user is told another end than was asked for: %+v", m)
@@ -275,11 +261,7 @@ func TestPipeLeadsToMachinesOnly(t *testing.T) {
 		}
 	}
 	// A name below another folder for sockets is that of the same machine.
-	conn, err := b.dial("unix:/elsewhere/" + filepath.Base(filepath.Dir(socket)) + "/s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	echo(t, conn, []byte("hello"))
+	b.echoes("unix:/elsewhere/"+filepath.Base(filepath.Dir(socket))+"/s", "hello")
 }
 
 // Everything of a machine that can be lost is: the short name of its socket, as at a logout,
@@ -306,11 +288,7 @@ func TestMachineIsMended(t *testing.T) {
 		t.Errorf("%d processes were killed", killed)
 	}
 	for _, target := range targets(o) {
-		conn, err := b.dial(target)
-		if err != nil {
-			t.Fatalf("%s: %v", target, err)
-		}
-		echo(t, conn, []byte("hello"))
+		b.echoes(target, "hello")
 	}
 }
 
@@ -334,11 +312,7 @@ func TestPortIsTakenWhileTheProxyIsDead(t *testing.T) {
 	defer other.Close()
 	testkit.Serve(other, testkit.Say("secret"))
 	for range 2 {
-		conn, err := b.dial(port)
-		if err != nil {
-			t.Fatal(err)
-		}
-		echo(t, conn, []byte("hello"))
+		b.echoes(port, "hello")
 	}
 }
 
@@ -359,11 +333,8 @@ func TestMachinesSurviveTheServer(t *testing.T) {
 		t.Error("connected without a server")
 	}
 	b.Run()
-	if conn, err = b.dial(targets(o)[0]); err != nil {
-		t.Fatal(err)
-	}
-	echo(t, conn, []byte("hello"))
-	if now := must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{o.Handle}}))(t)[0]; now.State != sdk.Running {
+	b.echoes(targets(o)[0], "hello")
+	if now := testkit.Must(call[[]sdk.Observation](b, "observe", sdk.ObserveInput{Handles: []string{o.Handle}}))(t)[0]; now.State != sdk.Running {
 		t.Errorf("%+v", now)
 	}
 }
@@ -379,7 +350,7 @@ func TestPortOfAMachine(t *testing.T) {
 	for i, target := range targets(o) {
 		wanted = append(wanted, forward.Wanted{Port: o.Endpoints[i].Port, Route: forward.Route{SSH: &forward.SSH{Host: "box"}}, Target: target})
 	}
-	urls := must(f.Ensure(t.Context(), "one", wanted))(t)
+	urls := testkit.Must(f.Ensure(t.Context(), "one", wanted))(t)
 	t.Cleanup(func() {
 		if err := f.Remove(context.Background(), "one"); err != nil {
 			t.Error(err)
@@ -398,7 +369,9 @@ func TestPortOfAMachine(t *testing.T) {
 				}
 				return err
 			})
-			echo(t, conn, bytes.Repeat([]byte("0123456789abcdef"), 1<<16))
+			if err := testkit.Echoes(conn, megabyte); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	try()
@@ -409,7 +382,7 @@ func TestPortOfAMachine(t *testing.T) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
-		if again := must(f.Ensure(t.Context(), "one", wanted))(t); !reflect.DeepEqual(again, urls) {
+		if again := testkit.Must(f.Ensure(t.Context(), "one", wanted))(t); !reflect.DeepEqual(again, urls) {
 			t.Errorf("%v, and before %v", again, urls)
 		}
 		try()

@@ -23,6 +23,20 @@ func RemoveAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
+// Walk calls see for a folder and everything in it. What is not there, or is removed meanwhile, is left
+// out. An error of see ends the walk.
+func Walk(dir string, see func(path string, d fs.DirEntry) error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return see(path, d)
+	})
+}
+
 // DiskUse adds up what the files of a folder take on the disk as far as nobody else has them.
 // What may not be read or is gone meanwhile weighs nothing.
 func DiskUse(ctx context.Context, folder string) (bytes int64, err error) {

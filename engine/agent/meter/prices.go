@@ -131,11 +131,8 @@ func (p Price) cost(u usage) float64 {
 // read adds the prices of a file.
 func (p *Prices) read(file string, data []byte) error {
 	r := &reader{yamldoc.Document{File: file}}
-	_, root := r.Root(data)
+	root := r.NonEmptyRoot(data, "`prices:` and below it models with their prices")
 	if root == nil {
-		if r.Err() == nil {
-			r.At(1, "empty; write `prices:` and below it models with their prices")
-		}
 		return r.Err()
 	}
 	f := r.Fields(root, "the file", fileKeys)

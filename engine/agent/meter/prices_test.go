@@ -1,21 +1,17 @@
 package meter_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/agent/meter"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func file(t *testing.T, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "prices.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return testkit.WriteFile(t, filepath.Join(t.TempDir(), "prices.yaml"), text)
 }
 
 // TestOwnPrices finds models as agents, clouds and gateways name them.

@@ -79,11 +79,8 @@ func Load(path string) (*Script, error) {
 func Parse(file string, data []byte) (*Script, error) {
 	r := &reader{Document: yamldoc.Document{File: file}}
 	s := &Script{End: "finished"}
-	_, root := r.Root(data)
+	root := r.NonEmptyRoot(data, "`turns:` and a list below it")
 	if root == nil {
-		if r.Err() == nil {
-			r.At(1, "empty; write `turns:` and a list below it")
-		}
 		return nil, r.Err()
 	}
 	f := r.Fields(root, "script", scriptKeys)

@@ -112,11 +112,8 @@ func Names(dirs ...string) []string {
 // Parse reads a profile. Mistakes name file.
 func Parse(name, file string, data []byte) (*Profile, error) {
 	r := &reader{Document: yamldoc.Document{File: file}}
-	_, root := r.Root(data)
+	root := r.NonEmptyRoot(data, "at least `program:` and `driver:`")
 	if root == nil {
-		if r.Err() == nil {
-			r.At(1, "empty; write at least `program:` and `driver:`")
-		}
 		return nil, r.Err()
 	}
 	f := r.Fields(root, "profile", keys)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/transfer"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -143,21 +144,7 @@ func lay(t *testing.T, c Cache, folder, commit string, files map[string][]byte) 
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Error(err)
-	}
-	return string(data)
+	testkit.WriteFile(t, path, string(data))
 }
 
 func TestStore(t *testing.T) {
@@ -174,7 +161,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%d requests for 3 contents", h.requests.Load())
 	}
 	repo := filepath.Join(c.Dir, "models--org--tiny")
-	if got := read(t, filepath.Join(repo, "refs", "main")); got != commitA {
+	if got := testkit.ReadFile(t, filepath.Join(repo, "refs", "main")); got != commitA {
 		t.Errorf("refs/main = %q", got)
 	}
 	nested := filepath.Join(repo, "snapshots", commitA, "same", "config.json")
@@ -191,7 +178,7 @@ func TestStore(t *testing.T) {
 	if lock, err := os.Stat(filepath.Join(c.Dir, ".locks", "models--org--tiny", blob+".lock")); err != nil || lock.Mode().Perm() != 0o664 {
 		t.Errorf("lock: %v, %v", lock, err)
 	}
-	if !strings.HasPrefix(read(t, filepath.Join(c.Dir, "CACHEDIR.TAG")), "Signature: 8a477f597d28d172789f06886806bc55\n") {
+	if !strings.HasPrefix(testkit.ReadFile(t, filepath.Join(c.Dir, "CACHEDIR.TAG")), "Signature: 8a477f597d28d172789f06886806bc55\n") {
 		t.Error("no CACHEDIR.TAG")
 	}
 	for _, pattern := range []string{"blobs/*.*", "blobs/.*", "snapshots/.*"} {
@@ -225,7 +212,7 @@ func TestTree(t *testing.T) {
 		Version int `json:"format_version"`
 		Files   map[string]map[string]any
 	}
-	if err := json.Unmarshal([]byte(read(t, path)), &tree); err != nil || tree.Version != 1 || len(tree.Files) != 5 {
+	if err := json.Unmarshal([]byte(testkit.ReadFile(t, path)), &tree); err != nil || tree.Version != 1 || len(tree.Files) != 5 {
 		t.Fatalf("%+v, %v", tree, err)
 	}
 	// git hash-object of the pointer of a file "b"
@@ -289,7 +276,7 @@ func TestWrongBlobStays(t *testing.T) {
 	if _, err := c.Store(t.Context(), r); sdk.CodeOf(err) != sdk.NotFound {
 		t.Fatal(err)
 	}
-	if read(t, blob) != "half" {
+	if testkit.ReadFile(t, blob) != "half" {
 		t.Error("the blob was destroyed")
 	}
 	h.store(c, h.request())

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -133,12 +134,9 @@ func later(a, b time.Time) time.Time {
 func readRefs(dir string) (map[string][]string, error) {
 	refs := map[string][]string{}
 	base := filepath.Join(dir, "refs")
-	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+	err := state.Walk(base, func(path string, d fs.DirEntry) error {
+		if !d.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
 			return nil
-		}
-		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
-			return err
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -154,14 +152,11 @@ func readRefs(dir string) (map[string][]string, error) {
 
 // snapshotFiles are the files of a snapshot, links mostly.
 func snapshotFiles(dir string) (files []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil && !d.IsDir() {
+	err = state.Walk(dir, func(path string, d fs.DirEntry) error {
+		if !d.IsDir() {
 			files = append(files, path)
 		}
-		return err
+		return nil
 	})
 	return files, err
 }

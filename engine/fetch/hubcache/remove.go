@@ -131,12 +131,9 @@ func (r *removal) blobs(stay []Revision) error {
 
 // tree removes a file or folder, and counts the files that had no other name.
 func (r *removal) tree(dir string) error {
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+	err := state.Walk(dir, func(path string, d fs.DirEntry) error {
+		if d.IsDir() {
 			return nil
-		}
-		if err != nil || d.IsDir() {
-			return err
 		}
 		var st unix.Stat_t
 		if err := unix.Lstat(path, &st); err != nil {

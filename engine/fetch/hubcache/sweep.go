@@ -67,22 +67,15 @@ func (c Cache) sweepOne(repo Repo, blob string, dry bool) (bool, error) {
 // a view.
 func (c Cache) SweepNotes(ctx context.Context) error {
 	there := map[[2]uint64]bool{}
-	see := func(path string, d fs.DirEntry, err error) error {
+	see := func(path string, d fs.DirEntry) error {
 		var st unix.Stat_t
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case !d.IsDir() && unix.Stat(path, &st) == nil:
+		if !d.IsDir() && unix.Stat(path, &st) == nil {
 			there[[2]uint64{uint64(st.Dev), st.Ino}] = true //nolint:unconvert // 32 bits on macOS
 		}
-		return nil
+		return ctx.Err()
 	}
 	for _, dir := range []string{c.Dir, filepath.Join(c.Own, Source)} {
-		if err := filepath.WalkDir(dir, see); err != nil {
+		if err := state.Walk(dir, see); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
+
+// memoryGroup is a group for memory of version 1 or 2 with these files.
+func memoryGroup(t *testing.T, files map[string]string, two bool) *Group {
+	t.Helper()
+	dir := testkit.WriteFiles(t, t.TempDir(), files)
+	if two {
+		return &Group{Unified: dir}
+	}
+	return &Group{Folders: map[string]string{"memory": dir}}
+}
 
 func TestWhoseMemoryWasFull(t *testing.T) {
 	v1 := func(killed, most int) map[string]string {
@@ -28,18 +40,8 @@ func TestWhoseMemoryWasFull(t *testing.T) {
 		"version 2, the computer": {map[string]string{"memory.events": "max 0\noom 0\noom_kill 1\n"}, true, false},
 		"gone":                    {nil, true, false},
 	} {
-		dir := t.TempDir()
-		for name, text := range c.files {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		l := &Group{Folders: map[string]string{"memory": dir}}
-		if c.two {
-			l = &Group{Unified: dir}
-		}
-		if l.Full() != c.want {
-			t.Errorf("%s: %v", what, l.Full())
+		if full := memoryGroup(t, c.files, c.two).Full(); full != c.want {
+			t.Errorf("%s: %v", what, full)
 		}
 	}
 	if (&Group{Folders: map[string]string{"cpu": t.TempDir()}}).Full() || (*Group)(nil).Full() {
@@ -139,17 +141,7 @@ func TestMemoryLeft(t *testing.T) {
 		"version 2, unlimited": {map[string]string{"memory.max": "max\n", "memory.current": "60\n", "memory.stat": stat}, true, 0, false},
 		"gone":                 {nil, true, 0, false},
 	} {
-		dir := t.TempDir()
-		for name, text := range c.files {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		g := &Group{Folders: map[string]string{"memory": dir}}
-		if c.two {
-			g = &Group{Unified: dir}
-		}
-		if left, limited := g.MemoryLeft(); left != c.want || limited != c.limited {
+		if left, limited := memoryGroup(t, c.files, c.two).MemoryLeft(); left != c.want || limited != c.limited {
 			t.Errorf("%s: %d, %v", what, left, limited)
 		}
 	}

@@ -140,6 +140,14 @@ except OSError: print("no other way")
 	}
 }
 
+// closedSpec is a machine without a network but one port.
+func (pl *place) closedSpec(key, kind string) sdk.MachineSpec {
+	pl.t.Helper()
+	spec := pl.spec(key, kind)
+	spec.Network, spec.Ports = "none", []int{testkit.FreePort(pl.t)}
+	return spec
+}
+
 func (b *box) netProxy() process {
 	b.pl.t.Helper()
 	n, err := b.pl.p.folder(b.handle).read()
@@ -153,8 +161,7 @@ func TestNetProxyThatDies(t *testing.T) {
 	for _, kind := range confined(few()) {
 		t.Run(kind, func(t *testing.T) {
 			pl := newPlace(t)
-			spec := pl.spec("netproxy", kind)
-			spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
+			spec := pl.closedSpec("netproxy", kind)
 			spec.AnyPort = spec.Ports
 			b := pl.up(spec)
 			b.run(serve, spec.Ports[0], "still me")
@@ -212,8 +219,7 @@ func TestNetProxyEndsWithTheMachine(t *testing.T) {
 	for _, kind := range confined(few()) {
 		t.Run(kind, func(t *testing.T) {
 			pl := newPlace(t)
-			spec := pl.spec("end", kind)
-			spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
+			spec := pl.closedSpec("end", kind)
 			b := pl.up(spec)
 			netProxy := b.netProxy()
 			for _, pid := range processesWith("SEER_MACHINE=" + spec.Key) {
@@ -228,8 +234,7 @@ func TestNetProxyEndsWithTheMachine(t *testing.T) {
 // starts one that watches what is inside.
 func TestBubblewrapItselfKilledBesideAProxy(t *testing.T) {
 	pl := newPlace(t)
-	spec := pl.spec("outer", isolation.Bubblewrap)
-	spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
+	spec := pl.closedSpec("outer", isolation.Bubblewrap)
 	b := pl.up(spec)
 	b.run(serve, spec.Ports[0], "inside")
 	n, err := pl.p.folder(b.handle).read()
@@ -316,8 +321,7 @@ func TestNetProxyThatIsMissing(t *testing.T) {
 	pl := newPlace(t)
 	pl.p.NetProxy = nil
 	pl.p.runtimes.dir = filepath.Join(pl.base, "nowhere")
-	spec := pl.spec("missing", isolation.Bubblewrap)
-	spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
+	spec := pl.closedSpec("missing", isolation.Bubblewrap)
 	if _, err := pl.p.Create(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "make runtime") {
 		t.Errorf("without a network proxy: %v", err)
 	}

@@ -78,7 +78,7 @@ func (s *server) runCommand(ctx context.Context, req *mcp.CallToolRequest, a com
 		return reply.Failure(explain(err))
 	}
 	if a.Background {
-		return j.answer(j, clients.TextOf(req.Session, allText))
+		return j.answer(clients.TextOf(req.Session, allText))
 	}
 	return s.waitForResult(ctx, req, j, s.waitOf(req, a.Timeout), true)
 }
@@ -108,7 +108,7 @@ func (s *server) follow(c *client.Client, p protocol.Process) *job {
 		started = begun // of an earlier server
 	}
 	j := newJob(p.ID, title(p), started)
-	j.answer = commandAnswer
+	j.result = (*job).command
 	j.cancel = func(ctx context.Context) error { return endProcess(ctx, c, p.ID, false) }
 	s.jobs.Put(j.id, j)
 	s.wg.Go(func() {
@@ -149,12 +149,7 @@ type commandResult struct {
 	Next      string  `json:"next,omitempty"`
 }
 
-func commandAnswer(j *job, room int) (r *mcp.CallToolResult) {
-	j.View(func() { r = j.command(room) })
-	return r
-}
-
-// command is the answer about a process. It is called within View.
+// command is the result of a process.
 func (j *job) command(room int) *mcp.CallToolResult {
 	if j.err != nil {
 		return reply.Failure(explain(j.err))

@@ -22,7 +22,7 @@ type job struct {
 	*task.Tracker
 	id     string                                     // p-… of a process, x-… of code
 	title  string                                     // for the client's log
-	answer func(j *job, room int) *mcp.CallToolResult // once it is done, or while it runs; with about so many bytes of text
+	result func(j *job, room int) *mcp.CallToolResult // for answer, which calls it within View
 
 	stdout repl.Clip
 	stderr repl.Clip
@@ -37,6 +37,12 @@ type job struct {
 
 func newJob(id, title string, started time.Time) *job {
 	return &job{Tracker: task.NewTracker(started), id: id, title: title}
+}
+
+// answer is what there is of a job, done or not, with about room bytes of text.
+func (j *job) answer(room int) (r *mcp.CallToolResult) {
+	j.View(func() { r = j.result(j, room) })
+	return r
 }
 
 // seconds is how long it has run, or ran. It is called within View.
@@ -61,7 +67,7 @@ func (w jobWriter) Write(data []byte) (int, error) {
 // that is cancelled ends the job.
 func (s *server) waitForResult(ctx context.Context, req *mcp.CallToolRequest, j *job, wait time.Duration, own bool) *mcp.CallToolResult {
 	if task.Wait(ctx, req, j.title, j, j.Done(), wait) || ctx.Err() == nil {
-		return clients.Fit(j.answer(j, clients.TextOf(req.Session, allText)), req.Session)
+		return clients.Fit(j.answer(clients.TextOf(req.Session, allText)), req.Session)
 	}
 	if own && task.Cancelled(ctx) {
 		s.wg.Go(func() {

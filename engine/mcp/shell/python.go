@@ -52,7 +52,7 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 			return errors.New("the interpreter is still being started")
 		}
 	}
-	j.answer = codeAnswer
+	j.result = (*job).codeRun
 	s.jobs.Put(j.id, j)
 	s.wg.Go(func() {
 		images, err := s.execute(c, j, a, started)
@@ -60,7 +60,7 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 		s.jobs.Ended(j.id)
 	})
 	if a.Background {
-		return j.answer(j, clients.TextOf(req.Session, allText))
+		return j.answer(clients.TextOf(req.Session, allText))
 	}
 	return s.waitForResult(ctx, req, j, s.waitOf(req, a.Timeout), true)
 }
@@ -156,12 +156,7 @@ type codeFault struct {
 	Traceback string `json:"traceback"`
 }
 
-func codeAnswer(j *job, room int) (r *mcp.CallToolResult) {
-	j.View(func() { r = j.codeRun(room) })
-	return r
-}
-
-// codeRun is the answer about code. It is called within View.
+// codeRun is the result of code.
 func (j *job) codeRun(room int) *mcp.CallToolResult {
 	if j.err != nil {
 		return reply.Failure(explain(j.err))

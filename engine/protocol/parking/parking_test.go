@@ -3,11 +3,10 @@ package parking
 import (
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestSealed(t *testing.T) {
@@ -35,18 +34,10 @@ func second(_ []byte, ok bool) bool { return ok }
 
 // A program that knows all but the key cannot prove itself, nor repeat a proof.
 func TestAsk(t *testing.T) {
-	dir, err := os.MkdirTemp("", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	path, key := filepath.Join(dir, "s"), NewKey()
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.UnixSocket(t)
+	path, key := l.Addr().String(), NewKey()
 	var answer func(Question) Proof
-	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	testkit.ServeHTTP(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("a token was sent")
 		}
@@ -58,9 +49,7 @@ func TestAsk(t *testing.T) {
 			t.Error("the question is not that of whoever knows the key, or anybody's")
 		}
 		_ = json.NewEncoder(w).Encode(answer(q))
-	})}
-	go func() { _ = srv.Serve(l) }()
-	t.Cleanup(func() { _ = srv.Close() })
+	}))
 	var old Proof
 	answer = func(q Question) Proof { old = Answer(key, "id", q); return old }
 	if err := Ask(t.Context(), path, key, "id"); err != nil {

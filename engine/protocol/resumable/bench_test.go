@@ -34,17 +34,7 @@ func ways(b *testing.B, handle func(net.Conn), run func(b *testing.B, c net.Conn
 func BenchmarkPingPong(b *testing.B) {
 	for _, size := range []int{100, 1024, 100 << 10} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			ways(b, echo, func(b *testing.B, c net.Conn) {
-				buf := make([]byte, size)
-				for b.Loop() {
-					if _, err := c.Write(buf); err != nil {
-						b.Fatal(err)
-					}
-					if _, err := io.ReadFull(c, buf); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
+			ways(b, echo, func(b *testing.B, c net.Conn) { testkit.PingPong(b, c, size) })
 		})
 	}
 }

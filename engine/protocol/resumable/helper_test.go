@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // plan is what a tunnel does with one of its connections.
@@ -36,11 +38,7 @@ type tunnel struct {
 
 func newTunnel(t testing.TB, target string, plan func(n int) plan) *tunnel {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &tunnel{listener: l, target: target, plan: plan}
+	u := &tunnel{listener: testkit.Loopback(t), target: target, plan: plan}
 	u.wg.Go(u.run)
 	t.Cleanup(u.close)
 	return u
@@ -170,6 +168,13 @@ func dialer(t testing.TB, address string) Dialer {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return Dialer{URL: "http://" + address, Header: http.Header{"Authorization": {"one"}}, HTTP: &http.Client{Transport: transport}}
+}
+
+// echoTunnel is a tunnel to a server that sends back what it gets.
+func echoTunnel(t testing.TB) (*tunnel, Dialer) {
+	t.Helper()
+	u := newTunnel(t, newServer(t, ServerOptions{}, echo).address(), func(int) plan { return whole })
+	return u, dialer(t, u.listener.Addr().String())
 }
 
 func dial(t testing.TB, d Dialer) *Conn {

@@ -144,9 +144,7 @@ func TestRandomCuts(t *testing.T) {
 // TestRenewal replaces carriers again and again before anything is cut.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, ServerOptions{}, echo)
-	u := newTunnel(t, s.address(), func(int) plan { return whole })
-	d := dialer(t, u.listener.Addr().String())
+	u, d := echoTunnel(t)
 	d.Renew = 5 * time.Millisecond
 	c := dial(t, d)
 	buf := make([]byte, 100)
@@ -251,9 +249,7 @@ func TestCloseDelivers(t *testing.T) {
 
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, ServerOptions{}, echo)
-	u := newTunnel(t, s.address(), func(int) plan { return whole })
-	d := dialer(t, u.listener.Addr().String())
+	u, d := echoTunnel(t)
 	d.GiveUp = 100 * time.Millisecond
 	c := dial(t, d)
 	u.close()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // meddler changes a folder in the middle of its being packed: when the header of one of
@@ -46,9 +47,7 @@ func TestPackTreeWhileItChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, to := t.TempDir(), t.TempDir()
-			for name, text := range map[string]string{"m.log": strings.Repeat("x", 100_000), "sub/f": "f", "z é": "z"} {
-				writeTo(t, filepath.Join(dir, name), text)
-			}
+			testkit.WriteFiles(t, dir, map[string]string{"m.log": strings.Repeat("x", 100_000), "sub/f": "f", "z é": "z"})
 			m := &meddler{at: "m.log", change: func() error { return c.change(dir) }}
 			err := Pack(m, dir)
 			if m.change != nil {
@@ -118,7 +117,7 @@ func TestUnread(t *testing.T) {
 
 func TestUnpackTreeThatIsCut(t *testing.T) {
 	dir := t.TempDir()
-	writeTo(t, filepath.Join(dir, "f"), "as it was")
+	testkit.WriteFile(t, filepath.Join(dir, "f"), "as it was")
 	whole := tarOf(tar.Header{Name: "a", Typeflag: tar.TypeReg}, tar.Header{Name: "f", Typeflag: tar.TypeReg, Size: 600})
 	if _, err := Unpack(io.LimitReader(bytes.NewReader(whole), 1100), dir); err == nil || !strings.Contains(err.Error(), "unpack f: the stream broke off") {
 		t.Errorf("got %v", err)
@@ -128,16 +127,6 @@ func TestUnpackTreeThatIsCut(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("%v %v", entries, err)
-	}
-}
-
-func writeTo(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package value
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -53,26 +54,8 @@ func (r reader) direct(n node, into any) (bool, error) {
 		return false, err
 	}
 	switch to := into.(type) {
-	case *Array:
-		return assign(to, v)
-	case *Image:
-		return assign(to, v)
-	case *Frame:
-		return assign(to, v)
-	case *Series:
-		return assign(to, v)
-	case *Handle:
-		return assign(to, v)
-	case *Text:
-		return assign(to, v)
-	case *Timedelta:
-		return assign(to, v)
-	case *Items:
-		return assign(to, v)
-	case *complex128:
-		return assign(to, v)
-	case *[]byte:
-		return assign(to, v)
+	case *Array, *Image, *Frame, *Series, *Handle, *Text, *Timedelta, *Items, *complex128, *[]byte:
+		return true, assign(reflect.ValueOf(to).Elem(), v)
 	case *float64:
 		if f, ok := v.(float64); ok {
 			*to = f
@@ -82,13 +65,12 @@ func (r reader) direct(n node, into any) (bool, error) {
 	return false, nil
 }
 
-func assign[T any](to *T, v any) (bool, error) {
-	is, ok := v.(T)
-	if !ok {
-		return false, fmt.Errorf("the value is a %T, not a %T", v, is)
+func assign(to reflect.Value, v any) error {
+	if reflect.TypeOf(v) != to.Type() {
+		return fmt.Errorf("the value is a %T, not a %v", v, to.Type())
 	}
-	*to = is
-	return true, nil
+	to.Set(reflect.ValueOf(v))
+	return nil
 }
 
 // read is the Go value of n.

@@ -148,3 +148,9 @@ func (n node) get(key string) (node, bool) {
 	}
 	return node{}, false
 }
+
+// at is a field of an object, or the zero node, which is missing.
+func (n node) at(key string) node {
+	field, _ := n.get(key)
+	return field
+}

@@ -3,12 +3,7 @@ package value
 import "slices"
 
 func (r reader) frame(n node) (any, error) {
-	f := frameNode{}
-	f.columns, _ = n.get("columns")
-	f.data, _ = n.get("data")
-	f.index, _ = n.get("index")
-	f.dtypes, _ = n.get("dtypes")
-	f.names, _ = n.get("names")
+	f := frameNode{columns: n.at("columns"), data: n.at("data"), index: n.at("index"), dtypes: n.at("dtypes"), names: n.at("names")}
 	if f.columns.kind != '[' || f.data.kind != '[' || len(f.columns.items) != len(f.data.items) || !f.dtypes.texts(len(f.data.items)) {
 		return nil, malformed("a frame needs columns, and data and a dtype for each of them")
 	}
@@ -27,12 +22,7 @@ func (r reader) frame(n node) (any, error) {
 }
 
 func (r reader) series(n node) (any, error) {
-	s := seriesNode{}
-	s.name, _ = n.get("name")
-	s.data, _ = n.get("data")
-	s.index, _ = n.get("index")
-	s.dtype, _ = n.get("dtype")
-	s.names, _ = n.get("names")
+	s := seriesNode{name: n.at("name"), data: n.at("data"), index: n.at("index"), dtype: n.at("dtype"), names: n.at("names")}
 	if s.dtype.kind != '"' && !s.dtype.missing() {
 		return nil, malformed("a series needs data and a dtype")
 	}

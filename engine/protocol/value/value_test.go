@@ -12,15 +12,12 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func encode(t *testing.T, v any) value.Value {
 	t.Helper()
-	e, err := value.Encode(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return testkit.Must(value.Encode(v))(t)
 }
 
 func floats(t *testing.T, n int) value.Array {

@@ -19,6 +19,29 @@ HERE = Path(__file__).resolve().parent
 MAIN = Path(os.environ.get("SEER_TEST_MAIN") or HERE.parent / "seer_worker_main.py")
 LIMIT = 120.0  # seconds: an answer that has not come by then never will
 
+# NOTES begins services whose tests ask what has run.
+NOTES = '''
+ran = []
+
+@expose
+def note(value):
+    ran.append(value)
+    return value
+
+@expose
+def notes(): return ran
+'''
+
+
+class Clock:
+    """A clock that tests move."""
+
+    def __init__(self, time: float) -> None:
+        self.time = time
+
+    def __call__(self) -> float:
+        return self.time
+
 
 class Failed(Exception):
     def __init__(self, error: Dict[str, Any]) -> None:

@@ -6,22 +6,15 @@ import unittest
 from typing import Any, List
 
 import numpy
+from harness import Clock
 
 from seer_worker.handles import steps
 from seer_worker.handles.handles import HandleGone, Handles, StepError, size_of
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 class Store(unittest.TestCase):
     def setUp(self) -> None:
-        self.clock = Clock()
+        self.clock = Clock(100.0)
 
     def handles(self, **limits: Any) -> Handles:
         return Handles(limits, self.clock)

@@ -9,23 +9,14 @@ import unittest
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import Failed, eventually, serve
+from harness import NOTES, Failed, eventually, serve
 
 from seer_worker.journal.journal import Journal
 
 PYTHON = Path(__file__).resolve().parents[1]
 
-CODE = '''
+CODE = NOTES + '''
 import time
-ran = []
-
-@expose
-def note(value):
-    ran.append(value)
-    return value
-
-@expose
-def notes(): return ran
 
 @expose
 def stream(n):

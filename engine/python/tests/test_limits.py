@@ -5,21 +5,15 @@ import random
 import threading
 import unittest
 
+from harness import Clock
+
 from seer_worker.policy.limits import Limits, Refused
 from seer_worker.policy.limits_schema import compile as compile_schema
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.time = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 class TokenLimits(unittest.TestCase):
     def setUp(self) -> None:
-        self.clock = Clock()
+        self.clock = Clock(1_800_000_000.0)
 
     def limits(self, price: float = 0.0, use=None, **token) -> Limits:
         return Limits([{"id": "main"}, {"id": "t", **token}], price, use, self.clock)

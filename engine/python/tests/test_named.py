@@ -10,22 +10,13 @@ import time
 import unittest
 from pathlib import Path
 
-from harness import LIMIT, Failed, Worker, alive, eventually, frame, serve
+from harness import LIMIT, NOTES, Failed, Worker, alive, eventually, frame, serve
 
-CODE = '''
+CODE = NOTES + '''
 import asyncio, os, subprocess, threading, time
-ran = []
 
 @expose
 def echo(value): return value
-
-@expose
-def note(value):
-    ran.append(value)
-    return value
-
-@expose
-def notes(): return ran
 
 @expose
 def sleep(seconds):

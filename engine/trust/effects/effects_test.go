@@ -16,6 +16,7 @@ import (
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/engine/trust/effects"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // plugins has one provider that costs money, paid by credentials from project.
@@ -35,12 +36,7 @@ func finder(p plugins) effects.Finder {
 // load reads an experiment in a folder of its own that also has an agent.
 func load(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
-	dir := t.TempDir()
-	for name, content := range map[string]string{"exp.yaml": text, "agent.py": "print(1)\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := testkit.WriteFiles(t, t.TempDir(), map[string]string{"exp.yaml": text, "agent.py": "print(1)\n"})
 	exp, err := experiment.Load(t.Context(), filepath.Join(dir, "exp.yaml"), experiment.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -71,36 +71,27 @@ func ExitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText}
 }
 
+// codes are the exit codes of the kinds of errors.
+var codes = map[engine.Kind]int{
+	engine.KindConfig:       ExitConfig,
+	engine.KindNotFound:     ExitNotFound,
+	engine.KindPlugin:       ExitPlugin,
+	engine.KindProvider:     exitProvider,
+	engine.KindService:      exitService,
+	engine.KindCall:         exitCall,
+	engine.KindInterrupted:  exitInterrupted,
+	engine.KindUnauthorized: exitUnauthorized,
+	engine.KindConflict:     exitConflict,
+	engine.KindUnsupported:  exitUnsupported,
+	engine.KindNoSpace:      exitNoSpace,
+	engine.KindUntrusted:    exitUntrusted,
+	engine.KindTimeout:      exitTimeout,
+	engine.KindCancelled:    exitSignal + int(syscall.SIGINT),
+}
+
 func codeOfKind(k engine.Kind) int {
-	switch k {
-	case engine.KindConfig:
-		return ExitConfig
-	case engine.KindNotFound:
-		return ExitNotFound
-	case engine.KindPlugin:
-		return ExitPlugin
-	case engine.KindProvider:
-		return exitProvider
-	case engine.KindService:
-		return exitService
-	case engine.KindCall:
-		return exitCall
-	case engine.KindInterrupted:
-		return exitInterrupted
-	case engine.KindUnauthorized:
-		return exitUnauthorized
-	case engine.KindConflict:
-		return exitConflict
-	case engine.KindUnsupported:
-		return exitUnsupported
-	case engine.KindNoSpace:
-		return exitNoSpace
-	case engine.KindUntrusted:
-		return exitUntrusted
-	case engine.KindTimeout:
-		return exitTimeout
-	case engine.KindCancelled:
-		return exitSignal + int(syscall.SIGINT)
+	if code, ok := codes[k]; ok {
+		return code
 	}
 	return exitInternal
 }

@@ -11,7 +11,7 @@ from typing import Any, Callable, NamedTuple, Sequence, Tuple, Union
 from .. import values
 from ..calls.calls import Call, is_seconds
 from ..calls.queues import Function
-from ..handles.handles import HandleGone, Kept, size_of
+from ..handles.handles import HandleGone, size_of
 from ..process import context
 from ..process.context import Scope
 from ..process.interrupts import Interrupts
@@ -171,7 +171,7 @@ class Runner:
         """The result, or its handle if it is to stay here. ahead: what comes from a GPU may still be on its way (Stager.arrival)."""
         above = call.handle_above
         if above is not None and size_of(result, int(above)) >= above and not hasattr(result, "__seer_handle__"):
-            result = Kept(self._parts.handles.keep(result, call.token))
+            result = values.HandleRef(self._parts.handles.keep(result, call.token))
         stager = self._parts.stager
         return values.encode(result, self._parts.scrubber.value, self._parts.scrubber.escaped, stager.ahead if ahead else stager.fetch)
 

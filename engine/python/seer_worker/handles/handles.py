@@ -7,13 +7,14 @@ import time
 from collections import Counter, OrderedDict
 from typing import Any, Callable, Container, Dict, Iterable, List, Mapping, Optional, Sequence, Set
 
+from ..values.types import HandleRef
 from . import steps as _steps
 from .facts import describe, size_of, stats_of
 from .holdings import Holdings, compact
 from .memory import Key, Memory, keys_of, memory_of
 from .steps import StepError
 
-__all__ = ["HandleGone", "Handles", "Kept", "StepError", "size_of"]
+__all__ = ["HandleGone", "Handles", "StepError", "size_of"]
 
 _SECONDS, _COUNT = 900.0, 1000
 _REMEMBERED = 10_000  # handles that are gone
@@ -22,18 +23,6 @@ _LONGEST_NAME = 100
 
 class HandleGone(Exception):
     """The call error `handle_gone`; its text says why."""
-
-
-class Kept:
-    """What goes to the caller in place of the value: HANDLE."""
-
-    __slots__ = ("info",)
-
-    def __init__(self, info: Dict[str, Any]) -> None:
-        self.info = info
-
-    def __seer_handle__(self) -> Dict[str, Any]:
-        return self.info
 
 
 class _Held:
@@ -66,7 +55,7 @@ class Handles:
         self._measure, self._compact = memory_of, compact
 
     def keep(self, value: Any, token: str) -> Dict[str, Any]:
-        """Stores the value and gives HANDLE. Kept makes of it what can be sent."""
+        """Stores the value and gives HANDLE. HandleRef makes of it what can be sent."""
         spared = keys_of(self._variables())
         self._measure_again(spared)
         value = self._compact(value, spared, self._bytes - self._holdings.of.get(token, 0))
@@ -120,9 +109,9 @@ class Handles:
         if function == "$handle.get":
             return self.get(args[0], args[1:], token)
         if function == "$handle.make":
-            return Kept(self.make(args[0], args[1:], token))
+            return HandleRef(self.make(args[0], args[1:], token))
         if function == "$handle.info" and len(args) == 1:
-            return Kept(self.info(args[0], token))
+            return HandleRef(self.info(args[0], token))
         raise StepError("%s does not take %d arguments" % (function, len(args)))
 
     def info(self, id: str, token: Optional[str]) -> Dict[str, Any]:

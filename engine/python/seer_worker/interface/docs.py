@@ -1,7 +1,7 @@
 """What a docstring says about single parameters and the result: Google's, NumPy's and Sphinx's style."""
 
 import re
-from typing import Dict, List, NamedTuple
+from typing import Dict, Iterator, List, Match, NamedTuple, Optional, Pattern, Tuple
 
 _PARAMS = ("Args", "Arguments", "Parameters", "Params", "Keyword Args", "Keyword Arguments", "Other Parameters")
 _RETURNS = ("Returns", "Return", "Yields", "Yield")
@@ -84,19 +84,26 @@ def _ends(lines: List[str], i: int, indent: int, numpy: bool) -> bool:
     return _indent(line) < indent
 
 
-def _google(body: List[str]) -> Dict[str, List[str]]:
-    found: Dict[str, List[str]] = {}
-    entry, current = -1, [""]
+def _entries(body: List[str], beginning: Pattern[str]) -> Iterator[Tuple[str, bool, Optional[Match[str]]]]:
+    """Each line with text: the text, whether it begins an entry, and what the pattern of a beginning finds in it."""
+    entry = -1
     for line in body:
         text, indent = line.strip(), _indent(line)
         if not text:
             continue
         entry = indent if entry < 0 else entry
-        match = _GOOGLE.match(text) if indent <= entry else None
+        begins = indent <= entry
+        yield text, begins, beginning.match(text) if begins else None
+
+
+def _google(body: List[str]) -> Dict[str, List[str]]:
+    found: Dict[str, List[str]] = {}
+    current = [""]
+    for text, begins, match in _entries(body, _GOOGLE):
         if match:
             current = found.setdefault(match.group(1), [])
             text = match.group(2) or ""
-        elif indent <= entry:
+        elif begins:
             current = [""]
         if text:
             current.append(text)
@@ -105,16 +112,11 @@ def _google(body: List[str]) -> Dict[str, List[str]]:
 
 def _numpy(body: List[str]) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
-    entry, current = -1, [[""]]
-    for line in body:
-        text, indent = line.strip(), _indent(line)
-        if not text:
-            continue
-        entry = indent if entry < 0 else entry
-        match = _NUMPY.match(text) if indent <= entry else None
+    current = [[""]]
+    for text, begins, match in _entries(body, _NUMPY):
         if match:
             current = [found.setdefault(name.strip().lstrip("*"), []) for name in match.group(1).split(",")]
-        elif indent <= entry:
+        elif begins:
             current = [[""]]
         else:
             for parts in current:

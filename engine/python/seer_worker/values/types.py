@@ -101,7 +101,7 @@ def with_article(name: str) -> str:
 
 
 class HandleRef:
-    """A value that stayed in the sandbox, for whoever decodes without saying what handles are to become."""
+    """Goes to a caller in place of a value that stays in the sandbox: its HANDLE."""
 
     __slots__ = ("info",)
 

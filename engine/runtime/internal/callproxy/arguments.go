@@ -51,11 +51,10 @@ func (a *arguments) obtain(key, dir string) (*pieces, error) {
 	if a.of(owner) >= maxOfOne && !isMain(owner) {
 		return nil, protocol.Errorf(protocol.Unavailable, "the arguments of %d calls of this token are on their way already; make these first", maxOfOne)
 	}
-	f, err := os.CreateTemp(dir, "arguments-*")
+	f, err := osfile.Unnamed(dir, "arguments-*")
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(f.Name()) // at the latest with the folder
 	p := &pieces{f: f, quota: &a.quota, owner: owner, last: time.Now()}
 	if a.table == nil {
 		a.table = map[string]*pieces{}

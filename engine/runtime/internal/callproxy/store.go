@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 )
 
 // store keeps bytes: a few in memory, more in a file without a name.
@@ -68,11 +70,10 @@ func (s *store) spill() error {
 	if s.f != nil {
 		return nil
 	}
-	f, err := os.CreateTemp(s.dir, "call-*")
+	f, err := osfile.Unnamed(s.dir, "call-*")
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(f.Name()) // at the latest with the folder
 	if _, err := f.WriteAt(s.mem, 0); err != nil {
 		f.Close()
 		return err

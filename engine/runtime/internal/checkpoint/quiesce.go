@@ -171,43 +171,45 @@ func (p *quiescence) awaitRequester() bool {
 	if p.requester.limit == 0 {
 		return true
 	}
-	tick := time.NewTicker(quiesceTick)
-	defer tick.Stop()
-	for {
-		select {
-		case <-p.thawed:
-			return false
-		case <-p.c.deps.Over:
-			return false
-		case <-tick.C:
-		}
+	for range p.ticks {
 		if gone := p.requester.gone(); gone || !p.requester.touched.IsZero() {
 			time.Sleep(quiesceTick) // until those that came before are accepted
 			return !gone
 		}
 	}
+	return false
 }
 
 // awaitThaw waits, with the socket there again, until the machine may move. It reports
 // whether nobody has said so.
 func (p *quiescence) awaitThaw() (alone bool) {
-	limit := time.NewTimer(time.Until(p.until) + settleTime)
-	defer limit.Stop()
+	limit := time.Now().Add(time.Until(p.until) + settleTime)
+	for range p.ticks {
+		if time.Now().After(limit) {
+			return true
+		}
+		if p.requester.gone() {
+			_ = os.Remove(p.requester.file)
+			p.requester.limit = 0
+			limit = time.Now().Add(min(settleTime, time.Until(p.until)+settleTime))
+		}
+	}
+	return false
+}
+
+// ticks yields at each tick, until the machine is thawed or ends.
+func (p *quiescence) ticks(yield func() bool) {
 	tick := time.NewTicker(quiesceTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-p.thawed:
-			return false
+			return
 		case <-p.c.deps.Over:
-			return false
-		case <-limit.C:
-			return true
+			return
 		case <-tick.C:
-			if p.requester.gone() {
-				_ = os.Remove(p.requester.file)
-				p.requester.limit = 0
-				limit.Reset(min(settleTime, max(0, time.Until(p.until)+settleTime)))
+			if !yield() {
+				return
 			}
 		}
 	}

@@ -105,5 +105,16 @@ func BeginRecords(w http.ResponseWriter, offset int64) func() error {
 // Handler answers a request, or says why not.
 type Handler = func(http.ResponseWriter, *http.Request) error
 
+// Found answers a request about what get finds by the part of the path with this name.
+func Found[T any](part string, get func(string) (T, error), answer func(http.ResponseWriter, *http.Request, T) error) Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := get(r.PathValue(part))
+		if err != nil {
+			return err
+		}
+		return answer(w, r, v)
+	}
+}
+
 // Seconds converts a number of seconds, as requests have it.
 func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

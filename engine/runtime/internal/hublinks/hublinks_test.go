@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const (
@@ -15,21 +17,11 @@ const (
 	commitB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func folder(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, f := range files {
-		write(t, filepath.Join(dir, f), "text of "+f)
+		testkit.WriteFile(t, filepath.Join(dir, f), "text of "+f)
 	}
 	return dir
 }
@@ -84,11 +76,11 @@ func TestMake(t *testing.T) {
 	}
 	// A client has added files, and found a newer commit.
 	own := filepath.Join(cache, "models--org--m")
-	write(t, filepath.Join(own, "blobs", "1"), "more")
+	testkit.WriteFile(t, filepath.Join(own, "blobs", "1"), "more")
 	if err := os.Symlink("../../blobs/1", filepath.Join(own, "snapshots", commitA, "more")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(own, "refs", "main"), commitB)
+	testkit.WriteFile(t, filepath.Join(own, "refs", "main"), commitB)
 	if err := Make(cache, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +96,7 @@ func TestMake(t *testing.T) {
 func TestManyFiles(t *testing.T) {
 	dir, cache := t.TempDir(), t.TempDir()
 	for i := range maxFiles + 1 {
-		write(t, filepath.Join(dir, fmt.Sprint(i)), "")
+		testkit.WriteFile(t, filepath.Join(dir, fmt.Sprint(i)), "")
 	}
 	copies := []Copy{{"datasets/org/large", commitA, []string{"main"}, nil, dir}}
 	for range 2 {
@@ -131,7 +123,7 @@ func TestHostileNote(t *testing.T) {
 	home := t.TempDir()
 	cache := filepath.Join(home, "hub")
 	victim := filepath.Join(home, "x", "snapshots", commitA, "link")
-	write(t, filepath.Join(home, "x", "refs", "main"), commitA)
+	testkit.WriteFile(t, filepath.Join(home, "x", "refs", "main"), commitA)
 	if err := os.MkdirAll(filepath.Dir(victim), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +134,7 @@ func TestHostileNote(t *testing.T) {
 		`[{"repo":"../x","commit":"` + commitA + `","refs":["main"]}]`, `[{"repo":"org/m","commit":"../../../x","refs":["../../../x/refs/main"]}]`,
 		`[{"repo":"org/m","commit":"` + commitA + `","refs":["../../../x/refs/main"]}]`, `{`, `[7]`,
 	} {
-		write(t, filepath.Join(cache, noteName), note)
+		testkit.WriteFile(t, filepath.Join(cache, noteName), note)
 		if err := Make(cache, nil); err != nil {
 			t.Errorf("%s: %v", note, err)
 		}

@@ -1,5 +1,5 @@
-// Package osfile has what package os lacks for open files: files in memory, duplicates, and the
-// disk under a file.
+// Package osfile has what package os lacks for open files: files in memory or without a name,
+// duplicates, and the disk under a file.
 package osfile
 
 import (
@@ -29,6 +29,20 @@ func Duplicate(f *os.File) (*os.File, error) {
 		return nil, os.NewSyscallError("dup", err)
 	}
 	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// Unnamed makes a file on the disk of dir. Its name is gone at once, so that nothing is left of it
+// when this program dies.
+func Unnamed(dir, pattern string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // OpenNonblock keeps the opening of a named pipe from waiting for its writer.

@@ -13,12 +13,8 @@ func Space(*os.File) (total, free uint64, err error) { return 0, 0, errors.ErrUn
 
 // Anonymous makes a file without a name in dir.
 func Anonymous(dir string, size int64) (*os.File, error) {
-	f, err := os.CreateTemp(dir, "memory-*")
+	f, err := Unnamed(dir, "memory-*")
 	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
 		return nil, err
 	}
 	return f, f.Truncate(size)

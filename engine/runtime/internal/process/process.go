@@ -216,8 +216,8 @@ func (p *Process) State() protocol.Process {
 	return info
 }
 
-// FirstOffset is where output that is asked for from an offset really begins.
-func (p *Process) FirstOffset(offset int64) int64 { return p.spool.First(offset) }
+// First is where output that is asked for from an offset really begins.
+func (p *Process) First(offset int64) int64 { return p.spool.First(offset) }
 
 // WriteInput passes input on that begins at an offset; eof says that nothing follows. It
 // reports how much the process has got.
@@ -225,8 +225,9 @@ func (p *Process) WriteInput(ctx context.Context, offset int64, r io.Reader, eof
 	return p.stdin.write(ctx, offset, r, eof)
 }
 
-// Follow copies the output to w and counts as somebody's interest in it.
-func (p *Process) Follow(ctx context.Context, w io.Writer, flush func() error, offset int64, follow bool) error {
+// CopyTo copies the output to w and counts as somebody's interest in it. It reports whether the end
+// of the output was written.
+func (p *Process) CopyTo(ctx context.Context, w io.Writer, flush func() error, offset int64, follow bool) (bool, error) {
 	p.mu.Lock()
 	p.followers++
 	p.mu.Unlock()
@@ -238,7 +239,7 @@ func (p *Process) Follow(ctx context.Context, w io.Writer, flush func() error, o
 	if end && p.delivered.IsZero() {
 		p.delivered = time.Now()
 	}
-	return err
+	return end, err
 }
 
 // abandoned reports whether the client of a foreground process is gone.

@@ -39,12 +39,8 @@ const markEvery = 1 << 20
 // New makes a spool in a file without a name. Beyond keep bytes it drops the oldest records,
 // and its writer is at most maxAhead bytes ahead of its reader; 0 = no limit.
 func New(dir string, keep, maxAhead int64) (*Spool, error) {
-	f, err := os.CreateTemp(dir, "output-*")
+	f, err := osfile.Unnamed(dir, "output-*")
 	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
 		return nil, err
 	}
 	return &Spool{f: f, keep: keep, maxAhead: maxAhead, changed: make(chan struct{})}, nil
