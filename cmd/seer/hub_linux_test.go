@@ -80,17 +80,11 @@ func newHub(t *testing.T) *fakehub.Hub {
 	return h
 }
 
-// hubProgram is the program with a hub and a cache of its own.
+// hubProgram is the program with a hub and caches of its own.
 func hubProgram(t *testing.T, h *fakehub.Hub) *program {
 	t.Helper()
 	p := newProgram(t)
-	for _, v := range p.env { // tests share a cache, for the compiled plugins
-		if shared, ok := strings.CutPrefix(v, "XDG_CACHE_HOME="); ok {
-			if err := os.RemoveAll(filepath.Join(shared, "seer", "models")); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	p.ownCache()
 	p.env = append(p.env, "HF_HOME="+t.TempDir())
 	for name, value := range h.Env() {
 		p.env = append(p.env, name+"="+value)

@@ -29,6 +29,7 @@ print(tools.variables())
 func runsModel(t *testing.T, origin, model, want string) *program {
 	t.Helper()
 	p := newProgram(t)
+	p.ownCache()
 	p.env = append(p.env, "SEER_MODEL_ORIGINS="+origin)
 	p.write("exp.yaml", strings.ReplaceAll(sourceExperiment, "MODEL", model))
 	p.write("interface.py", hubInterface)
@@ -101,6 +102,7 @@ func TestMirrorModel(t *testing.T) {
 	}))
 	defer s.Close()
 	p := newProgram(t)
+	p.ownCache()
 	for _, name := range []string{"GOMODCACHE", "GOCACHE"} {
 		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {

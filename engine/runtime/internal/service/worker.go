@@ -39,6 +39,7 @@ type Worker struct {
 
 	control sync.Mutex // guards writes to conn
 	conn    *net.UnixConn
+	heard   chan struct{} // closed when all that came over conn has been read
 
 	mu    sync.Mutex
 	idle  []net.Conn
@@ -196,18 +197,25 @@ func (w *Worker) connect() error {
 	if err != nil {
 		return err
 	}
-	w.control.Lock()
-	w.conn = conn
-	w.control.Unlock()
-	go w.readControl(conn)
+	w.listen(conn)
 	return nil
 }
 
-func (w *Worker) readControl(conn *net.UnixConn) {
+// listen reads what the worker says from now on.
+func (w *Worker) listen(conn *net.UnixConn) {
+	heard := make(chan struct{})
+	w.control.Lock()
+	w.conn, w.heard = conn, heard
+	w.control.Unlock()
+	go w.readControl(conn, heard)
+}
+
+func (w *Worker) readControl(conn *net.UnixConn, heard chan struct{}) {
 	r := &controlReader{conn: conn}
 	for {
 		msg, files, err := r.next(w.redactor.Clean)
 		if err != nil {
+			close(heard)
 			w.reconnect(conn)
 			return
 		}

@@ -21,9 +21,25 @@ func (w *Worker) wait() {
 		proc.Wait(w.PID, w.cookie())
 	}
 	_ = proc.KillTree(0, w.cookie())
+	w.hearOut()
 	close(w.Exited)
 	w.hangUp()
 	os.RemoveAll(w.dir)
+}
+
+// hearOut waits until the last words of a worker that has ended are read: why its file was not
+// loaded, for example. A process that left the worker's tree may still have the connection open.
+func (w *Worker) hearOut() {
+	w.control.Lock()
+	heard := w.heard
+	w.control.Unlock()
+	if heard == nil {
+		return
+	}
+	select {
+	case <-heard:
+	case <-time.After(time.Second):
+	}
 }
 
 // hangUp closes every connection to the worker.
