@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/agent/profile"
 	"github.com/seer-engine/seer/engine/agent/program"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/internal/spelling"
 )
 
@@ -135,7 +135,7 @@ func (s Sources) servers(ctx context.Context, a *experiment.Agent) (map[string]S
 }
 
 // variable is one in the value of a header.
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var variable = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // headers are those of a server's requests, with the values of variables.
 func (s Sources) headers(field string, entry map[string]any) (map[string]string, []Problem) {
@@ -143,8 +143,8 @@ func (s Sources) headers(field string, entry map[string]any) (map[string]string,
 	var found []Problem
 	all, _ := entry["headers"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		headers[name] = variable.ReplaceAllStringFunc(fmt.Sprint(all[name]), func(text string) string {
-			value, _, ok := s.Lookup(variable.FindStringSubmatch(text)[1])
+		headers[name] = variable().ReplaceAllStringFunc(fmt.Sprint(all[name]), func(text string) string {
+			value, _, ok := s.Lookup(variable().FindStringSubmatch(text)[1])
 			if !ok {
 				found = append(found, Problem{field, "the variable " + text + " of the header " + name + " is not set", "set it in the environment or in .env beside the experiment"})
 			}
@@ -158,7 +158,7 @@ func (s Sources) headers(field string, entry map[string]any) (map[string]string,
 func HeaderVariables(entry map[string]any) (names []string) {
 	all, _ := entry["headers"].(map[string]any)
 	for _, value := range all {
-		for _, m := range variable.FindAllStringSubmatch(fmt.Sprint(value), -1) {
+		for _, m := range variable().FindAllStringSubmatch(fmt.Sprint(value), -1) {
 			names = append(names, m[1])
 		}
 	}

@@ -2,22 +2,22 @@ package build
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
 var (
-	noDistribution = regexp.MustCompile(`No matching distribution found for ([A-Za-z0-9._-]+)`)
+	noDistribution = lazyregexp.New(`No matching distribution found for ([A-Za-z0-9._-]+)`)
 	// noPackage is how apt says that it has none of that name, or not in this version.
-	noPackage    = regexp.MustCompile(`E: (?:Unable to locate package |Package '|Version '[^']*' for ')([a-z0-9][a-z0-9+.-]*)`)
-	ofRepository = regexp.MustCompile(`^the install command of ([^(]+) \(`)
-	ofField      = regexp.MustCompile(`^(?:sandbox\.)?(repos|image\.commands)\.(\d+)(: | \()`)
+	noPackage    = lazyregexp.New(`E: (?:Unable to locate package |Package '|Version '[^']*' for ')([a-z0-9][a-z0-9+.-]*)`)
+	ofRepository = lazyregexp.New(`^the install command of ([^(]+) \(`)
+	ofField      = lazyregexp.New(`^(?:sandbox\.)?(repos|image\.commands)\.(\d+)(: | \()`)
 )
 
 // locate says where the experiment asks for what could not be installed. What only a
@@ -54,17 +54,17 @@ func fieldOf(s experiment.Sandbox, said string, building *layer) (path string, n
 		return "", false // nobody asked for any of it
 	}
 	asked := s.PythonPackages[:len(s.PythonPackages)-s.Implied]
-	if f := ofField.FindStringSubmatch(said); f != nil {
+	if f := ofField().FindStringSubmatch(said); f != nil {
 		return "sandbox." + f[1] + "." + f[2], strings.HasPrefix(said, "sandbox.")
 	}
-	if f := ofRepository.FindStringSubmatch(said); f != nil {
+	if f := ofRepository().FindStringSubmatch(said); f != nil {
 		for i, r := range s.Repos {
 			if r.Name() == f[1] {
 				return "sandbox.repos." + strconv.Itoa(i) + ".install", false
 			}
 		}
 	}
-	if f := noDistribution.FindStringSubmatch(said); f != nil {
+	if f := noDistribution().FindStringSubmatch(said); f != nil {
 		return item("sandbox.python_packages", slices.IndexFunc(asked, preflight.SamePackage(strings.TrimRight(f[1], "."))), false), false
 	}
 	if strings.HasPrefix(said, "installing Python packages failed") {
@@ -72,7 +72,7 @@ func fieldOf(s experiment.Sandbox, said string, building *layer) (path string, n
 	}
 	if strings.HasPrefix(said, "installing system packages failed") {
 		i, whole := -1, len(s.SystemPackages) > 0
-		if f := noPackage.FindStringSubmatch(said); f != nil {
+		if f := noPackage().FindStringSubmatch(said); f != nil {
 			missing := strings.TrimRight(f[1], ".")
 			i = slices.IndexFunc(s.SystemPackages, func(p string) bool {
 				name, _, _ := strings.Cut(p, "=")

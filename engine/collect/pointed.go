@@ -10,9 +10,10 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // commands are the settings of git that name programs, folders of hooks and further files
 // of settings.
-var commands = regexp.MustCompile(`^(core\.(hookspath|fsmonitor|sshcommand|editor|pager|askpass|gitproxy|alternaterefscommand)|` +
+var commands = lazyregexp.New(`^(core\.(hookspath|fsmonitor|sshcommand|editor|pager|askpass|gitproxy|alternaterefscommand)|` +
 	`(alias|credential|filter|hook|pager|difftool|mergetool|guitool)\..*|diff\.external|diff\..*\.(command|textconv)|merge\..*\.driver|` +
 	`gpg\.(.*\.)?program|sequence\.editor|interactive\.difffilter|uploadpack\.packobjectshook|remote\..*\.(uploadpack|receivepack)|` +
 	`include(if\..*)?\.path|init\.templatedir|sendemail\..*)$`)
@@ -97,7 +98,7 @@ func (p pointer) settings(folder string, all []string) {
 			p.add(file)
 		}
 		key, value, _ := strings.Cut(all[i+1], "\n")
-		if !commands.MatchString(strings.ToLower(key)) || strings.HasPrefix(key, "alias.") && !strings.HasPrefix(value, "!") {
+		if !commands().MatchString(strings.ToLower(key)) || strings.HasPrefix(key, "alias.") && !strings.HasPrefix(value, "!") {
 			continue
 		}
 		for _, word := range append(strings.FieldsFunc(value, isShell), value) {

@@ -3,11 +3,12 @@ package experiment
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // ServiceLimits bound what a service keeps. Zero values mean the default, which
@@ -40,11 +41,11 @@ type Rate struct {
 
 const ratePattern = `^([0-9]{1,9})/([0-9]{1,6})?(s|min|h|d)$`
 
-var rateText = regexp.MustCompile(ratePattern)
+var rateText = lazyregexp.New(ratePattern)
 
 // ParseRate reads a rate: 60/min, 5/s, 100/12h.
 func ParseRate(text string) (Rate, error) {
-	m := rateText.FindStringSubmatch(text)
+	m := rateText().FindStringSubmatch(text)
 	if m == nil {
 		return Rate{}, fmt.Errorf("%s is not a rate", quote(text))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // LoadFault is an error of the Python that loads the models of a session.
@@ -41,7 +43,7 @@ var advices = []struct{ says, field, do string }{
 }
 
 // killed are the words of a kernel and of an interpreter that ended by SIGKILL.
-var killed = regexp.MustCompile(`the kernel was killed by signal 9|it was killed \(by somebody`)
+var killed = lazyregexp.New(`the kernel was killed by signal 9|it was killed \(by somebody`)
 
 // ExplainLoad says of an error of what runs before an agent starts which model it was
 // about, or that the memory was full. said is what Python has said. Any other error is
@@ -50,7 +52,7 @@ func (e *Experiment) ExplainLoad(err error, said string) error {
 	if err == nil {
 		return nil
 	}
-	if killed.MatchString(said) {
+	if killed().MatchString(said) {
 		return &LoadFault{hint: e.memoryFull().Error(), err: err}
 	}
 	for i, m := range e.Sandbox.Models {

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // MissingModule is an error of Python code in the sandbox that a package or a library would
@@ -106,11 +107,11 @@ func (e *Experiment) libraryOf(module string) string {
 }
 
 var (
-	noModule = regexp.MustCompile(`(?:^|[\s:])ModuleNotFoundError: No module named '([A-Za-z_]\w*)'(?: \([^()]*, line \d+\))?$`)
+	noModule = lazyregexp.New(`(?:^|[\s:])ModuleNotFoundError: No module named '([A-Za-z_]\w*)'(?: \([^()]*, line \d+\))?$`)
 	// raised is a line that says what was raised, also behind what was done.
-	raised = regexp.MustCompile(`^(?:\S.*: )?[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Group|Warning)(?::|$)`)
+	raised = lazyregexp.New(`^(?:\S.*: )?[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Group|Warning)(?::|$)`)
 	// heading begins a traceback of IPython: what was raised, then these words.
-	heading = regexp.MustCompile(`^([A-Za-z_][\w.]*)\s+Traceback \(most recent call last\)`)
+	heading = lazyregexp.New(`^([A-Za-z_][\w.]*)\s+Traceback \(most recent call last\)`)
 )
 
 // ModuleMissing is the name of the module without which the traceback ended; empty where
@@ -118,7 +119,7 @@ var (
 // another package would not mend.
 func ModuleMissing(traceback string) string {
 	line := lastRaised(strings.Split(strings.TrimRight(traceback, "\n"), "\n"))
-	if found := noModule.FindStringSubmatch(line); found != nil {
+	if found := noModule().FindStringSubmatch(line); found != nil {
 		return found[1]
 	}
 	return ""
@@ -131,12 +132,12 @@ func lastRaised(lines []string) string {
 	for _, line := range lines {
 		line = strings.TrimRight(line, "\r")
 		switch {
-		case heading.MatchString(line):
-			last = heading.FindStringSubmatch(line)[1]
+		case heading().MatchString(line):
+			last = heading().FindStringSubmatch(line)[1]
 		case strings.HasSuffix(line, "Traceback (most recent call last):"):
 			frames = true
 		case frames && (line == "" || line[0] == ' '):
-		case frames || raised.MatchString(line):
+		case frames || raised().MatchString(line):
 			last, frames = line, false
 		}
 	}

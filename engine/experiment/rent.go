@@ -3,9 +3,10 @@ package experiment
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // rent checks what narrows the choice of a machine.
@@ -47,16 +48,16 @@ func (v *validator) providerOptions() {
 	}
 }
 
-var pythonVersion = regexp.MustCompile(`^3\.[0-9]{1,2}(\.[0-9]{1,2})?$`)
+var pythonVersion = lazyregexp.New(`^3\.[0-9]{1,2}(\.[0-9]{1,2})?$`)
 
 // image checks what the machine's file system is to be.
 func (v *validator) image() {
 	s := v.exp.Sandbox
-	if s.PythonVersion != "" && !pythonVersion.MatchString(s.PythonVersion) {
+	if s.PythonVersion != "" && !pythonVersion().MatchString(s.PythonVersion) {
 		v.fail("sandbox.python_version", quote(s.PythonVersion)+" is not a version of Python 3", `write for example "3.12"`)
 	}
 	for i, p := range s.SystemPackages {
-		if !systemPackage.MatchString(p) {
+		if !systemPackage().MatchString(p) {
 			v.fail(fmt.Sprintf("sandbox.system_packages.%d", i), quote(p)+" is not the name of a package", "write it as apt has it, for example libgl1")
 		}
 	}
@@ -101,7 +102,7 @@ func (v *validator) imageBase(base string) {
 	}
 }
 
-var systemPackage = regexp.MustCompile(`^[a-z0-9][a-z0-9+.:-]*(=[A-Za-z0-9.+:~-]+)?$`)
+var systemPackage = lazyregexp.New(`^[a-z0-9][a-z0-9+.:-]*(=[A-Za-z0-9.+:~-]+)?$`)
 
 func isSpace(r rune) bool { return r <= ' ' || r == 0x7f }
 

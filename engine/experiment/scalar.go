@@ -3,13 +3,13 @@ package experiment
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -125,7 +125,7 @@ func shareOf(text string) (sdk.GPUShare, bool) {
 }
 
 func sizeOf(text string) (float64, bool) {
-	m := sizeText.FindStringSubmatch(strings.TrimSpace(text))
+	m := sizeText().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return 0, false
 	}
@@ -141,7 +141,7 @@ func sizeOf(text string) (float64, bool) {
 
 const sizePattern = `^([0-9]+(?:\.[0-9]+)?) ?([MGT])i?B$`
 
-var sizeText = regexp.MustCompile(sizePattern)
+var sizeText = lazyregexp.New(sizePattern)
 
 // asString is v as a string, or nil after an error. Numbers are refused rather
 // than turned into text: YAML would make 3.10 into 3.1.

@@ -2,8 +2,9 @@ package experiment
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // The ways in which an agent uses a sandbox; the empty word is a scoped one.
@@ -122,18 +123,18 @@ func (v *validator) loading() {
 }
 
 var (
-	dataTypes = regexp.MustCompile(`^(b?float16|float32|float64|half|float|double|float8_[a-z0-9]+)$`)
+	dataTypes = lazyregexp.New(`^(b?float16|float32|float64|half|float|double|float8_[a-z0-9]+)$`)
 	// devices are the kinds of torch, and the names that makers of hardware gave to its privateuseone.
-	devices = regexp.MustCompile(`^(cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta|hpu|mtia|` +
+	devices = lazyregexp.New(`^(cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta|hpu|mtia|` +
 		`privateuseone|npu|mlu|musa|gcu|sdaa)(:\d{1,4})?$`)
 )
 
 // words refuses a dtype and a device that no torch knows.
 func (v *validator) words(at string, m Model) {
-	if m.DType != "" && !dataTypes.MatchString(m.DType) {
+	if m.DType != "" && !dataTypes().MatchString(m.DType) {
 		v.fail(at+".dtype", quote(m.DType)+" is not a dtype for a model", "use auto, bfloat16, float16, float32 or float64")
 	}
-	if m.Device != "" && !devices.MatchString(m.Device) {
+	if m.Device != "" && !devices().MatchString(m.Device) {
 		v.fail(at+".device", quote(m.Device)+" is not a device of torch", "use auto, cpu, cuda or cuda:1")
 	}
 }

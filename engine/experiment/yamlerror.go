@@ -2,33 +2,34 @@ package experiment
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 var (
-	yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 	// These come from the parser proper, which counts lines from 0; the others
 	// come from its scanner, which counts from 1.
-	yamlFromZero = regexp.MustCompile(`^did not find expected (<document start>|node content|key|',' or|'-')`)
-	yamlAnchor   = regexp.MustCompile(`unknown anchor '([^']*)'`)
+	yamlFromZero = lazyregexp.New(`^did not find expected (<document start>|node content|key|',' or|'-')`)
+	yamlAnchor   = lazyregexp.New(`unknown anchor '([^']*)'`)
 )
 
 // failYAML turns a message of the YAML parser into one sentence with a place.
 func (s *source) failYAML(text []byte, err error) *yaml.Node {
 	message := err.Error()
 	line := 1
-	if m := yamlLine.FindStringSubmatch(message); m != nil {
+	if m := yamlLine().FindStringSubmatch(message); m != nil {
 		message = message[len(m[0]):]
 		line, _ = strconv.Atoi(m[1])
-		if yamlFromZero.MatchString(message) {
+		if yamlFromZero().MatchString(message) {
 			line++
 		}
 	}
-	if m := yamlAnchor.FindStringSubmatch(message); m != nil {
+	if m := yamlAnchor().FindStringSubmatch(message); m != nil {
 		if at := bytes.Index(text, []byte("*"+m[1])); at >= 0 {
 			line = 1 + bytes.Count(text[:at], []byte("\n"))
 		}

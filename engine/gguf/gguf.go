@@ -11,9 +11,10 @@ import (
 	"math"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 )
 
 // shard is the end of the name of a file of several that are one model.
-var shard = regexp.MustCompile(`-\d{5}-of-\d{5}\.gguf$`)
+var shard = lazyregexp.New(`-\d{5}-of-\d{5}\.gguf$`)
 
 // Models groups the GGUF files among names by the model that they make up, in the order of their
 // names. The file of a projector (mmproj), which llama.cpp loads beside any model, makes up none.
@@ -40,7 +41,7 @@ func Models(names []string) map[string][]string {
 	models := map[string][]string{}
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if strings.HasSuffix(name, Suffix) && !strings.HasPrefix(path.Base(name), "mmproj") {
-			whole := shard.ReplaceAllString(name, Suffix)
+			whole := shard().ReplaceAllString(name, Suffix)
 			models[whole] = append(models[whole], name)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/ctxio"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -76,13 +76,13 @@ func (u unsquash) run(ctx context.Context, tree string) error {
 	return os.Rename(made, tree)
 }
 
-var toolVersion = regexp.MustCompile(`version (\d+)\.(\d+)`)
+var toolVersion = lazyregexp.New(`version (\d+)\.(\d+)`)
 
 // knowsOffset reports whether the program can unpack from within a file: since 4.4, which Red Hat 8
 // does not have yet.
 func (u unsquash) knowsOffset(ctx context.Context) bool {
 	out, _ := exec.CommandContext(ctx, u.tool, "-version").Output() // its exit code differs between versions
-	m := toolVersion.FindSubmatch(out)
+	m := toolVersion().FindSubmatch(out)
 	if m == nil {
 		return true
 	}

@@ -6,9 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // maxVariables is the size of the largest file of variables that is read.
@@ -16,7 +17,7 @@ const maxVariables = 256 << 10
 
 // export is a line of the scripts that Apptainer makes of the variables of an image of a registry:
 // export PATH="/opt/bin" or export NAME="${NAME:-"value"}".
-var export = regexp.MustCompile(`^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
+var export = lazyregexp.New(`^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
 
 // variables are those of an image that was converted into a tree: /etc/environment, where enroot has
 // them, and the scripts of Apptainer. Lines that need a shell to be understood are left out.
@@ -39,7 +40,7 @@ func variables(dir string) []string {
 	}
 	for _, script := range scriptsIn(dir) {
 		for _, line := range linesIn(dir, script) {
-			if m := export.FindStringSubmatch(line); m != nil {
+			if m := export().FindStringSubmatch(line); m != nil {
 				value, ok := plainValue(m[1], m[2])
 				set(m[1], value, ok)
 			}

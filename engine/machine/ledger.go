@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sort"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Ledger is the list of sandboxes on disk, one file each. Several programs may
@@ -57,11 +57,11 @@ func (l *Ledger) readOwner() (string, error) {
 	return owner, state.WriteFile(l.path("owner"), []byte(owner+"\n"), 0o600)
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // CheckName tells what cannot be the name of a sandbox. Empty is none, which is allowed.
 func CheckName(name string) error {
-	if name != "" && (!validName.MatchString(name) || strings.HasPrefix(name, "sb-")) {
+	if name != "" && (!validName().MatchString(name) || strings.HasPrefix(name, "sb-")) {
 		return fmt.Errorf("%.80q cannot be the name of a sandbox; use letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit, and not with sb-", name)
 	}
 	return nil
@@ -118,7 +118,7 @@ func (l *Ledger) Update(ctx context.Context, id string, change func(*Record) err
 
 // Get reads the record with exactly this ID.
 func (l *Ledger) Get(id string) (Record, error) {
-	if !validName.MatchString(id) {
+	if !validName().MatchString(id) {
 		return Record{}, &NotFoundError{Ref: id}
 	}
 	r, err := readRecord(l.file(id))

@@ -3,9 +3,9 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -16,7 +16,7 @@ const (
 )
 
 // handleID is what the id of a handle looks like.
-var handleID = regexp.MustCompile(`^h-[A-Za-z0-9_.-]{1,100}$`)
+var handleID = lazyregexp.New(`^h-[A-Za-z0-9_.-]{1,100}$`)
 
 // callBody is the body of a call: the arguments of a tool, with {"handle": "h-…"}
 // for what stayed in the sandbox.
@@ -91,7 +91,7 @@ func referenced(v map[string]any) string {
 	if inner, isObject := v[handleKey].(map[string]any); isObject {
 		id, ok = inner["id"].(string)
 	}
-	if !ok || !handleID.MatchString(id) {
+	if !ok || !handleID().MatchString(id) {
 		return ""
 	}
 	return id

@@ -121,7 +121,7 @@ func (s *server) look(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 		return reply.BadArguments(handleTool, err)
 	}
 	id := string(l.Handle)
-	if !handleID.MatchString(id) {
+	if !handleID().MatchString(id) {
 		return reply.BadArguments(handleTool, fmt.Errorf("handle must be the id of a handle, h-…, not %q", reply.Cut(id, 80)))
 	}
 	steps, err := l.steps()

@@ -138,7 +138,7 @@ func signature(f sdk.Function) string {
 func (s *server) readHandle(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
 	id, index, part := strings.Cut(strings.TrimPrefix(uri, handlesURI), "/")
-	if !handleID.MatchString(id) {
+	if !handleID().MatchString(id) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	if part {

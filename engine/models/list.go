@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // List returns the models by their names. Beside an error are those that could be read.
@@ -147,13 +147,13 @@ func (m *Model) addOwn(name string, known map[string]*Revision) error {
 
 // splitPart splits the name of a folder into the revision and what names a part of its files.
 func splitPart(name string) (revision, part string) {
-	if m := partOf.FindStringSubmatch(name); m != nil {
+	if m := partOf().FindStringSubmatch(name); m != nil {
 		return m[1], m[2]
 	}
 	return name, ""
 }
 
-var partOf = regexp.MustCompile(`^(.+),([0-9a-f]{16})$`)
+var partOf = lazyregexp.New(`^(.+),([0-9a-f]{16})$`)
 
 // partialSuffix ends the name of a folder in which a download of the engine's own works.
 const partialSuffix = ".partial"

@@ -9,11 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 )
 
 // colours are those of terminals, which IPython puts between the parts of a name.
-var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+var colours = lazyregexp.New(`\x1b\[[0-9;]*m`)
 
 // Counter counts names in a text that is written to it piece by piece: as they stand, in
 // any case and with any separators, also across pieces. Colours of terminals count as
@@ -61,7 +62,7 @@ func (c *Counter) look(last bool) {
 		c.rewrite(norm.NFC.Bytes)
 	}
 	if bytes.IndexByte(c.held, '\x1b') >= 0 {
-		c.rewrite(func(text []byte) []byte { return colours.ReplaceAll(text, nil) })
+		c.rewrite(func(text []byte) []byte { return colours().ReplaceAll(text, nil) })
 	}
 	edge := len(c.held)
 	if !last {

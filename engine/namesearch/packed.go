@@ -13,9 +13,10 @@ import (
 	"errors"
 	"io"
 	"os/exec"
-	"regexp"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // packed tells the format of archives and compressed data by their first bytes; "" = none.
@@ -128,7 +129,7 @@ func (s *search) tar(r io.Reader, depth int) (string, error) {
 }
 
 // tensorOf matches a member of a zip file that torch made, which is nothing but numbers.
-var tensorOf = regexp.MustCompile(`(^|/)data/\d+$`)
+var tensorOf = lazyregexp.New(`(^|/)data/\d+$`)
 
 // zip reads the whole file into memory where it cannot seek in it.
 func (s *search) zip(r *bufio.Reader, depth int) (string, error) {
@@ -155,7 +156,7 @@ func (s *search) zip(r *bufio.Reader, depth int) (string, error) {
 		if s.names.In([]byte(f.Name+"\n"+f.Comment)) || s.names.In(f.Extra) {
 			return "zip", errFound
 		}
-		if tensorOf.MatchString(f.Name) {
+		if tensorOf().MatchString(f.Name) {
 			continue
 		}
 		member, err := f.Open()

@@ -22,7 +22,7 @@ const (
 
 // Local fills the folder of an agent that works on this computer without a sandbox.
 func Local(ctx context.Context, o Options, records surface.Records) (Opened, error) {
-	if o.Kind, o.Name = workspace.Local, orLocal(o.Name); !names.MatchString(o.Name) {
+	if o.Kind, o.Name = workspace.Local, orLocal(o.Name); !names().MatchString(o.Name) {
 		return Opened{}, refuse(errdefs.KindConfig, "the session cannot have the name %q: use letters, digits and . _ -, at most 80", o.Name)
 	}
 	if o.Contents.Init != "" {

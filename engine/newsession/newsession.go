@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/seer-engine/seer/engine/errdefs"
@@ -19,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -54,7 +54,7 @@ type Host struct {
 	Report  event.Reporter
 }
 
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$`)
+var names = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$`)
 
 // New makes a session. When it fails, no session is there; files that were brought stay.
 func (h Host) New(ctx context.Context, o Options) (Opened, error) {
@@ -96,7 +96,7 @@ func (h Host) experiment(o *Options) (*experiment.Experiment, machine.Record, er
 	if err := session.CheckReady(r); err != nil {
 		return nil, r, err
 	}
-	if o.Name != "" && !names.MatchString(o.Name) {
+	if o.Name != "" && !names().MatchString(o.Name) {
 		return nil, r, refuse(errdefs.KindConfig, "the session cannot have the name %q: use letters, digits and . _ -, at most 80", o.Name)
 	}
 	if err := o.Contents.Check(); err != nil {

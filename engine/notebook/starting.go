@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // starting is a Jupyter that does not answer yet.
@@ -85,7 +85,7 @@ func taken(ctx context.Context, rt *client.Client, port int) bool {
 }
 
 // startedAgain is what the runtime says of a process that has ended.
-var startedAgain = regexp.MustCompile(`(?m)^seer: the process has ended with exit code (\d{1,3})`)
+var startedAgain = lazyregexp.New(`(?m)^seer: the process has ended with exit code (\d{1,3})`)
 
 // The service's exit codes.
 const (
@@ -102,7 +102,7 @@ func (w *starting) died(ctx context.Context) error {
 	w.read(ctx)
 	said := w.last.text()
 	code := p.ExitCode
-	if again := startedAgain.FindStringSubmatch(said); again != nil { // the runtime tries again, in vain
+	if again := startedAgain().FindStringSubmatch(said); again != nil { // the runtime tries again, in vain
 		code, _ = strconv.Atoi(again[1]) // digits
 	} else if p.State != protocol.ProcessExited {
 		return nil

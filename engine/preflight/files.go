@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const maxInterface = 8 << 20 // bytes of an interface file
@@ -136,7 +136,7 @@ func (c *check) library(at, path string) {
 		c.mistake(at, err)
 	case info.IsDir() && !exists(path, "__init__.py"):
 		c.fail(at, "`"+path+"` is not a package", "add an __init__.py, or list it under workspace.files")
-	case !moduleName.MatchString(moduleOf(path)):
+	case !moduleName().MatchString(moduleOf(path)):
 		c.fail(at, "`"+moduleOf(path)+"` cannot be imported: it is not a Python identifier", "rename it with letters, digits and `_`")
 	default:
 		_, err := workspace.LoadLibrary(path)
@@ -144,7 +144,7 @@ func (c *check) library(at, path string) {
 	}
 }
 
-var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var moduleName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // moduleOf is the name under which a file or folder is imported.
 func moduleOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ".py") }
@@ -209,17 +209,17 @@ func (c *check) interfaces() {
 
 // exposed matches the decorator, however it is written. It is only a look at
 // the text, so that a miss is a warning: the file may import what it exposes.
-var exposed = regexp.MustCompile(`(?m)^[ \t]*@expose\b|\bexpose\(`)
+var exposed = lazyregexp.New(`(?m)^[ \t]*@expose\b|\bexpose\(`)
 
 // imports matches whatever brings in other code.
-var imports = regexp.MustCompile(`\b(?:import|exec|eval|__import__)\b`)
+var imports = lazyregexp.New(`\b(?:import|exec|eval|__import__)\b`)
 
 // mayImport reports whether an interface may get what it exposes from other code: the
 // experiment brings some, and the text can import it.
 func (c *check) mayImport(text []byte) bool {
 	s := c.exp.Sandbox
 	brings := len(c.exp.Workspace.Libraries) + len(c.exp.Workspace.Files) + len(c.exp.Workspace.Dirs) + len(s.Repos) + len(s.PythonPackages) + len(s.LocalFiles) + len(s.LocalDirs) + len(s.Volumes)
-	return (brings > 0 || s.Image != nil || len(c.exp.Serve) > 1) && imports.Match(text)
+	return (brings > 0 || s.Image != nil || len(c.exp.Serve) > 1) && imports().Match(text)
 }
 
 func (c *check) interfaceText(at, path string) {
@@ -235,7 +235,7 @@ func (c *check) interfaceText(at, path string) {
 		c.fail(at, "`"+path+"` is not UTF-8 text", "save it as UTF-8")
 	case !bytes.Contains(text, []byte("expose")) && !c.mayImport(text):
 		c.fail(at, "`"+path+"` exposes nothing", "put @expose before each function that the agent may call")
-	case !exposed.Match(text):
+	case !exposed().Match(text):
 		c.warn(at, "`"+path+"` has no @expose", "put @expose before each function that the agent may call")
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // RepoState is what a repository answered.
@@ -40,14 +41,14 @@ func (s GitSettings) folder(empty string) string {
 	return empty
 }
 
-var wholeCommit = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+var wholeCommit = lazyregexp.New(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 const lsRemoteLimit = time.Minute
 
 // ResolveRepo asks a repository what its ref is now. A whole commit is taken at its
 // word, without asking.
 func ResolveRepo(ctx context.Context, r Repo, s GitSettings) RepoState {
-	if wholeCommit.MatchString(r.Ref) {
+	if wholeCommit().MatchString(r.Ref) {
 		return RepoState{Commit: r.Ref}
 	}
 	ctx, cancel := context.WithTimeout(ctx, lsRemoteLimit)
@@ -120,7 +121,7 @@ func (r Repo) Access(token string) map[string]string {
 func (r Repo) pick(out string) RepoState {
 	refs := map[string]string{}
 	for line := range strings.Lines(out) {
-		if commit, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && wholeCommit.MatchString(commit) {
+		if commit, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && wholeCommit().MatchString(commit) {
 			refs[name] = commit
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/preflight/pyreq"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
-var pythonName = regexp.MustCompile(`^python3\.\d+$`)
+var pythonName = lazyregexp.New(`^python3\.\d+$`)
 
 // FindPythons looks for interpreters of a version on this computer: python3.X in the
 // PATH, pyenv's and uv's. It starts only those whose place promises the version. lookup
@@ -41,7 +41,7 @@ func pythonFiles(lookup func(string) string) []string {
 			continue
 		}
 		for _, e := range entries {
-			if pythonName.MatchString(e.Name()) {
+			if pythonName().MatchString(e.Name()) {
 				files = append(files, filepath.Join(dir, e.Name()))
 			}
 		}
@@ -63,7 +63,7 @@ func pythonFiles(lookup func(string) string) []string {
 			continue
 		}
 		more, _ := filepath.Glob(filepath.Join(root, place.pattern)) // only a bad pattern is an error
-		files = append(files, slices.DeleteFunc(more, func(f string) bool { return !pythonName.MatchString(filepath.Base(f)) })...)
+		files = append(files, slices.DeleteFunc(more, func(f string) bool { return !pythonName().MatchString(filepath.Base(f)) })...)
 	}
 	return distinct(files)
 }

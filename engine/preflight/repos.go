@@ -5,11 +5,11 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -52,10 +52,10 @@ func loopback(host string) bool {
 }
 
 var (
-	shortRepo = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$`)
-	scpRepo   = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:`)
-	likeShort = regexp.MustCompile(`^[^-./~:?#@][^/:?#@]*/[^/:?#@]+$`)
-	badRef    = regexp.MustCompile(`^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|/$|\.lock$`)
+	shortRepo = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$`)
+	scpRepo   = lazyregexp.New(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:`)
+	likeShort = lazyregexp.New(`^[^-./~:?#@][^/:?#@]*/[^/:?#@]+$`)
+	badRef    = lazyregexp.New(`^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|/$|\.lock$`)
 )
 
 // ParseRepo reads a repository of an experiment. Where it cannot be one, problem says
@@ -63,17 +63,17 @@ var (
 func ParseRepo(from experiment.Repo) (r Repo, problem, hint string) {
 	const forms = "write org/repo, https://HOST/PATH or file:///FOLDER"
 	r = Repo{URL: from.URL, Ref: from.Ref, Install: from.Install}
-	if shortRepo.MatchString(r.URL) && !strings.HasPrefix(r.URL, ".") {
+	if shortRepo().MatchString(r.URL) && !strings.HasPrefix(r.URL, ".") {
 		r.URL = "https://github.com/" + strings.TrimSuffix(r.URL, ".git")
 	}
-	if scpRepo.MatchString(r.URL) || strings.HasPrefix(r.URL, "ssh://") {
+	if scpRepo().MatchString(r.URL) || strings.HasPrefix(r.URL, "ssh://") {
 		return r, "Seer does not clone by ssh, because the sandbox does not have your key", "write its https:// URL; for a private one put a token into sandbox.secrets (GITHUB_TOKEN or GIT_TOKEN)"
 	}
 	u, err := url.Parse(r.URL)
 	if err != nil || strings.ContainsAny(r.URL, "\t\n\x00") {
 		return r, "this is not the URL of a repository", forms
 	}
-	if likeShort.MatchString(r.URL) {
+	if likeShort().MatchString(r.URL) {
 		return r, "GitHub has no repository of that name: names may have only A-Z, a-z, 0-9 and `.`, `_`, `-`", "look at its spelling, or write the URL of another server"
 	}
 	switch u.Scheme {
@@ -97,7 +97,7 @@ func ParseRepo(from experiment.Repo) (r Repo, problem, hint string) {
 	if r.Name = from.Name(); r.Name == "" {
 		return r, fmt.Sprintf("`%s` cannot be the name of a folder in /workspace", path.Base(u.Path)), "rename the repository: letters, digits, spaces, `.`, `_`, `+` and `-`, with a letter, a digit or `_` first"
 	}
-	if badRef.MatchString(r.Ref) {
+	if badRef().MatchString(r.Ref) {
 		return r, fmt.Sprintf("`%s` cannot be a branch, tag or commit", r.Ref), "write it as git does: main, v1.2, or a whole commit"
 	}
 	return r, "", ""
@@ -109,12 +109,12 @@ const (
 	gitToken    = "GIT_TOKEN"
 )
 
-var notInName = regexp.MustCompile(`[^A-Z0-9]+`)
+var notInName = lazyregexp.New(`[^A-Z0-9]+`)
 
 // tokenOf is the secret of a host's own: GIT_TOKEN_GITLAB_COM.
 func tokenOf(host string) string {
 	_, name, _ := strings.Cut(host, "://")
-	return gitToken + "_" + notInName.ReplaceAllString(strings.ToUpper(name), "_")
+	return gitToken + "_" + notInName().ReplaceAllString(strings.ToUpper(name), "_")
 }
 
 // Repos reads the repositories of an experiment that can be read, each with the secret

@@ -3,8 +3,9 @@ package python
 import (
 	"embed"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 //go:embed seer_client/*.py seer_worker/values/*.py
@@ -47,10 +48,10 @@ func Client() []byte {
 		if err != nil {
 			panic(fmt.Sprintf("an embedded file is missing: %v", err))
 		}
-		out.WriteString(relativeImport.ReplaceAllString(string(data), ""))
+		out.WriteString(relativeImport().ReplaceAllString(string(data), ""))
 	}
 	return []byte(out.String())
 }
 
 // relativeImport is one line, or one with a list in parentheses.
-var relativeImport = regexp.MustCompile(`(?m)^from (?:\.\w*|seer_worker\.\w+) import (?:\([^)]*\)|.*)\n`)
+var relativeImport = lazyregexp.New(`(?m)^from (?:\.\w*|seer_worker\.\w+) import (?:\([^)]*\)|.*)\n`)

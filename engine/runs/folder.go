@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // syncEvery is how long an event may wait until it is on the disk.
@@ -102,19 +102,19 @@ func makeRoot(root string) error {
 }
 
 // unnamed are the characters that are not for the names of folders.
-var unnamed = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var unnamed = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
 // mostName is how long an experiment's name is in that of a folder.
 const mostName = 60
 
 // folderName is the name of a folder for the run.
 func folderName(name, id string, now time.Time) string {
-	name = strings.Trim(unnamed.ReplaceAllString(name, "-"), "-.")
+	name = strings.Trim(unnamed().ReplaceAllString(name, "-"), "-.")
 	name = strings.TrimRight(name[:min(len(name), mostName)], "-.")
 	if name == "" {
 		name = "run"
 	}
-	end := unnamed.ReplaceAllString(strings.TrimPrefix(id, idPrefix), "-")
+	end := unnamed().ReplaceAllString(strings.TrimPrefix(id, idPrefix), "-")
 	return name + "-" + now.Format("20060102-150405") + "-" + end[max(0, len(end)-6):]
 }
 

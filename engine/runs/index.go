@@ -57,7 +57,7 @@ func Remember(stateDir string, f *Folder) error {
 }
 
 func remember(index string, f *Folder) error {
-	name := filepath.Base(f.path) + "." + strings.TrimPrefix(unnamed.ReplaceAllString(f.id, "-"), idPrefix)
+	name := filepath.Base(f.path) + "." + strings.TrimPrefix(unnamed().ReplaceAllString(f.id, "-"), idPrefix)
 	err := os.Symlink(f.path, filepath.Join(index, name))
 	if errors.Is(err, fs.ErrExist) { // an earlier folder of that name, which is gone
 		next := filepath.Join(index, "."+name)

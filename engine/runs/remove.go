@@ -6,20 +6,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // made matches the names of folders that Create makes.
-var made = regexp.MustCompile(`^[A-Za-z0-9._-]+-\d{8}-\d{6}-[A-Za-z0-9._-]+$`)
+var made = lazyregexp.New(`^[A-Za-z0-9._-]+-\d{8}-\d{6}-[A-Za-z0-9._-]+$`)
 
 // Remove removes the folder of a run, and the link beside it if that leads there. A run that goes
 // on is [errdefs.KindConflict]. A folder that has not the name of a run is refused, because it may
 // hold other things.
 func Remove(r *Run) error {
-	if !made.MatchString(filepath.Base(r.Dir)) {
+	if !made().MatchString(filepath.Base(r.Dir)) {
 		return &errdefs.Error{Kind: errdefs.KindConfig, Err: fmt.Errorf("remove the run %s: the folder %s is not named as Create names it, and may hold other things; remove it yourself", r.ID, r.Dir)}
 	}
 	now, err := Open(r.Dir)

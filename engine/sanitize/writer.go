@@ -3,9 +3,10 @@ package sanitize
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Writer passes the output of a program on to a terminal. Text, line breaks, tabs and
@@ -110,15 +111,15 @@ func (w *Writer) special(out, data []byte, end bool) ([]byte, int) {
 
 // Of control sequences, complete and only begun.
 var (
-	control = regexp.MustCompile(`^\x1b\[[0-?]*[ -/]*[@-~]`)
-	begun   = regexp.MustCompile(`^\x1b(?:\[[0-?]*[ -/]*)?$`)
-	colors  = regexp.MustCompile(`^\x1b\[([0-9;:]*)m$`)
+	control = lazyregexp.New(`^\x1b\[[0-?]*[ -/]*[@-~]`)
+	begun   = lazyregexp.New(`^\x1b(?:\[[0-?]*[ -/]*)?$`)
+	colors  = lazyregexp.New(`^\x1b\[([0-9;:]*)m$`)
 )
 
 func (w *Writer) sequence(out, data []byte, end bool) ([]byte, int) {
 	start := data[:min(len(data), maxSequence)]
-	if found := control.Find(start); found != nil {
-		if match := colors.FindSubmatch(found); match != nil {
+	if found := control().Find(start); found != nil {
+		if match := colors().FindSubmatch(found); match != nil {
 			if next := w.style.with(string(match[1])); next != w.style {
 				out = next.append(out, w.style)
 				w.style = next
@@ -126,7 +127,7 @@ func (w *Writer) sequence(out, data []byte, end bool) ([]byte, int) {
 		}
 		return out, len(found)
 	}
-	if !end && len(data) < maxSequence && begun.Match(data) {
+	if !end && len(data) < maxSequence && begun().Match(data) {
 		return out, 0
 	}
 	return w.runes.add(out, 0x1b, escape), 1

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -151,7 +151,7 @@ func (h Host) open(c client.Connection, face sdk.Interface) (*Service, error) {
 	return &Service{host: h, connection: c, face: face, client: caller}, nil
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // name is the name that the interface is served under.
 func (o Options) name() (string, error) {
@@ -160,7 +160,7 @@ func (o Options) name() (string, error) {
 		base := filepath.Base(o.File)
 		name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
-	if !identifier.MatchString(name) {
+	if !identifier().MatchString(name) {
 		return "", configErrorf("%q cannot be the name of a service: it becomes a Python module; use letters, digits and _", name)
 	}
 	if o.ExposeAs == "library" { // which such a name would make useless: nothing could import it

@@ -161,7 +161,7 @@ func (b Blob) checkPlain() error {
 	if b.plain() && b.Part.Size != b.Bytes {
 		return sdk.Errorf(sdk.Invalid, "%.80q has %d bytes, and its part, which is the same, has %d", b.Name, b.Bytes, b.Part.Size)
 	}
-	if b.XXH3 != "" && (!b.plain() || !sumForm.MatchString(b.XXH3)) {
+	if b.XXH3 != "" && (!b.plain() || !sumForm().MatchString(b.XXH3)) {
 		return sdk.Errorf(sdk.Invalid, "%.80q has the sum %.80q, which cannot be", b.Name, b.XXH3)
 	}
 	return nil

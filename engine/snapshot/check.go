@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"unicode"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
 var (
-	nameForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	treeForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
-	digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	sumForm    = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	nameForm   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	treeForm   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
+	digestForm = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
+	sumForm    = lazyregexp.New(`^[0-9a-f]{32}$`)
 )
 
 // What a document may hold at most.
@@ -29,7 +29,7 @@ const (
 // CheckName accepts what a snapshot can be called: letters, digits, dots, dashes and
 // underscores, at most 63, and not only hexadecimal digits that an ID could begin with.
 func CheckName(name string) error {
-	if !nameForm.MatchString(name) || name == NoParent || idPrefix.MatchString(name) {
+	if !nameForm().MatchString(name) || name == NoParent || idPrefix().MatchString(name) {
 		return sdk.Errorf(sdk.Invalid, "%.80q is not a name for a snapshot; use letters, digits, dots, dashes and underscores, at most 63, beginning with a letter or digit, and not like an ID", name)
 	}
 	return nil
@@ -63,7 +63,7 @@ func (d document) check() error {
 		}
 	}
 	for _, b := range d.Blobs {
-		if !digestForm.MatchString(b.Digest) || b.Bytes < 0 {
+		if !digestForm().MatchString(b.Digest) || b.Bytes < 0 {
 			return sdk.Errorf(sdk.Invalid, "%.80q has no digest", b.Name)
 		}
 		if err := errors.Join(b.checkPlain(), checkPart(b.Name, seen, []Part{b.Part})); err != nil {
@@ -74,12 +74,12 @@ func (d document) check() error {
 }
 
 func checkPart(name string, seen map[string]bool, parts []Part) error {
-	if !treeForm.MatchString(name) || !filepath.IsLocal(name) || seen[name] {
+	if !treeForm().MatchString(name) || !filepath.IsLocal(name) || seen[name] {
 		return sdk.Errorf(sdk.Invalid, "%.80q is not a name for a part of a snapshot, or is there twice", name)
 	}
 	seen[name] = true
 	for _, p := range parts {
-		if !digestForm.MatchString(p.Digest) || p.Size < 0 {
+		if !digestForm().MatchString(p.Digest) || p.Size < 0 {
 			return sdk.Errorf(sdk.Invalid, "a part of %q has the digest %.80q and %d bytes, which cannot be", name, p.Digest, p.Size)
 		}
 	}

@@ -158,7 +158,7 @@ func (e *entry) check(layers int) error {
 	}
 	switch e.Type {
 	case typeFile:
-		if e.Layer < 0 || e.Layer >= layers || !digestForm.MatchString("sha256:"+e.SHA256) {
+		if e.Layer < 0 || e.Layer >= layers || !digestForm().MatchString("sha256:"+e.SHA256) {
 			return bad("a layer or a hash that cannot be")
 		}
 	case typeLink:

@@ -8,16 +8,16 @@ import (
 	"errors"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/seer-engine/seer/internal/ctxio"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
-var blobForm = regexp.MustCompile(`^blobs/sha256/([0-9a-f]{64})$`)
+var blobForm = lazyregexp.New(`^blobs/sha256/([0-9a-f]{64})$`)
 
 // Import takes a file that Export has written into the store, as name, or as it was
 // called where it comes from if name is empty. Everything is verified before anything is
@@ -151,7 +151,7 @@ func (im *importer) file(hdr *tar.Header, r io.Reader) error {
 			return nil
 		}
 	}
-	blob := blobForm.FindStringSubmatch(name)
+	blob := blobForm().FindStringSubmatch(name)
 	switch {
 	case hdr.Typeflag != tar.TypeReg:
 		return sdk.Errorf(sdk.Invalid, "it has %.100q, which no snapshot has", hdr.Name)

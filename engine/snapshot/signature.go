@@ -31,7 +31,7 @@ func (g Signature) check() error {
 	if g == (Signature{}) {
 		return nil
 	}
-	if !nameForm.MatchString(g.Name) || len(g.SSH) > maxSignature || !strings.HasPrefix(g.SSH, "-----BEGIN SSH SIGNATURE-----") {
+	if !nameForm().MatchString(g.Name) || len(g.SSH) > maxSignature || !strings.HasPrefix(g.SSH, "-----BEGIN SSH SIGNATURE-----") {
 		return sdk.Errorf(sdk.Invalid, "its signature is none")
 	}
 	return nil
@@ -107,7 +107,7 @@ func (s *Store) readName(name string) (named, error) {
 	if err != nil {
 		return n, err
 	}
-	if err := json.Unmarshal(data, &n); err != nil || !digestForm.MatchString(n.ID) {
+	if err := json.Unmarshal(data, &n); err != nil || !digestForm().MatchString(n.ID) {
 		return n, sdk.Errorf(sdk.Invalid, "%s is damaged", s.path("names", name+".json"))
 	}
 	return n, nil

@@ -9,12 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sort"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -51,7 +51,7 @@ func (s *Store) lock(ctx context.Context) (*state.Lock, error) {
 	return state.Acquire(ctx, s.path("lock"))
 }
 
-var idPrefix = regexp.MustCompile(`^(sha256:)?[0-9a-f]{12,64}$`)
+var idPrefix = lazyregexp.New(`^(sha256:)?[0-9a-f]{12,64}$`)
 
 // Get finds a snapshot by its name, its ID or the first 12 or more digits of that.
 func (s *Store) Get(ctx context.Context, ref string) (Snapshot, error) {
@@ -70,7 +70,7 @@ func (s *Store) Get(ctx context.Context, ref string) (Snapshot, error) {
 		if sn.Name == ref {
 			return sn, nil
 		}
-		if idPrefix.MatchString(ref) && strings.HasPrefix(strings.TrimPrefix(sn.ID, "sha256:"), strings.TrimPrefix(ref, "sha256:")) {
+		if idPrefix().MatchString(ref) && strings.HasPrefix(strings.TrimPrefix(sn.ID, "sha256:"), strings.TrimPrefix(ref, "sha256:")) {
 			hits = append(hits, sn)
 		}
 	}
@@ -98,7 +98,7 @@ func (s *Store) List(ctx context.Context) ([]Snapshot, error) {
 			return nil, ctx.Err()
 		}
 		name, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || !nameForm.MatchString(name) {
+		if !ok || !nameForm().MatchString(name) {
 			continue
 		}
 		sn, err := s.read(name)

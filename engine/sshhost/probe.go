@@ -12,12 +12,13 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // reachTime is for one connection.
@@ -54,14 +55,14 @@ func reachBy(ctx context.Context, host string, transport http.RoundTripper) erro
 	return answer.Body.Close()
 }
 
-var cudaVersion = regexp.MustCompile(`CUDA Version: *([0-9.]+)`)
+var cudaVersion = lazyregexp.New(`CUDA Version: *([0-9.]+)`)
 
 // cudaOf is the newest version of CUDA that the driver can, as nvidia-smi tells it.
 func cudaOf(ctx context.Context, tool string) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, tool).Output()
-	if found := cudaVersion.FindSubmatch(out); err == nil && found != nil {
+	if found := cudaVersion().FindSubmatch(out); err == nil && found != nil {
 		return string(found[1])
 	}
 	return "unknown"

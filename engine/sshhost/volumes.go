@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -36,7 +36,7 @@ func MountVolumes(spec *sdk.MachineSpec, getenv func(string) string) error {
 		return err
 	}
 	for _, v := range volumes {
-		if !volumeName.MatchString(v.Name) {
+		if !volumeName().MatchString(v.Name) {
 			return sdk.Errorf(sdk.Invalid, "%q cannot be the name of a volume; use letters, digits, dots, hyphens and underscores", v.Name)
 		}
 		dir := filepath.Join(top, v.Name)
@@ -48,7 +48,7 @@ func MountVolumes(spec *sdk.MachineSpec, getenv func(string) string) error {
 	return nil
 }
 
-var volumeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var volumeName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // volumesTop is the folder of volumes that an experiment names, or else the usual one.
 func volumesTop(named string, getenv func(string) string) (string, error) {

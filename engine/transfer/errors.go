@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/httpretry"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -56,12 +56,12 @@ func statusError(resp *http.Response, host string) error {
 }
 
 // limited finds how much is left of a rate limit, and when there is more.
-var limited = regexp.MustCompile(`r=(\d+)\s*;\s*t=(\d+)`)
+var limited = lazyregexp.New(`r=(\d+)\s*;\s*t=(\d+)`)
 
 // waitAsked is how long an answer asks to wait: by RateLimit if nothing is left, and else
 // by Retry-After.
 func waitAsked(resp *http.Response) time.Duration {
-	if m := limited.FindStringSubmatch(resp.Header.Get("RateLimit")); m != nil && m[1] == "0" {
+	if m := limited().FindStringSubmatch(resp.Header.Get("RateLimit")); m != nil && m[1] == "0" {
 		if t, err := strconv.ParseInt(m[2], 10, 31); err == nil {
 			return time.Duration(t+1) * time.Second
 		}

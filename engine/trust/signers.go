@@ -11,13 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"golang.org/x/crypto/ssh"
 
 	"github.com/seer-engine/seer/engine/plugin/sign"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -102,11 +102,11 @@ func (s Store) trusted() ([]string, error) {
 	return list, nil
 }
 
-var fingerprintForm = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
+var fingerprintForm = lazyregexp.New(`^SHA256:[A-Za-z0-9+/]{43}$`)
 
 // TrustSigner trusts the snapshots that a key signs, or no longer does so.
 func (s Store) TrustSigner(ctx context.Context, fingerprint string, trusted bool) error {
-	if !fingerprintForm.MatchString(fingerprint) {
+	if !fingerprintForm().MatchString(fingerprint) {
 		return sdk.Errorf(sdk.Invalid, "%.80q is not the fingerprint of a key: SHA256: and 43 characters", fingerprint)
 	}
 	path := filepath.Join(s.Dir, signersName)

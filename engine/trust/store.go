@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Store remembers what the user has confirmed and run, and which records are the
@@ -63,10 +63,10 @@ func (s Store) OwnRecord(digest string) (bool, error) { return s.has(records, di
 // Record remembers the digest of the log that a run of this user has written.
 func (s Store) Record(digest, path string) error { return s.add(records, digest, path, nil) }
 
-var hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hashForm = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 func (s Store) has(k kind, hash string) (bool, error) {
-	if !hashForm.MatchString(hash) {
+	if !hashForm().MatchString(hash) {
 		return false, nil
 	}
 	info, err := os.Lstat(filepath.Join(s.Dir, string(k), hash+".json"))
@@ -80,7 +80,7 @@ func (s Store) has(k kind, hash string) (bool, error) {
 }
 
 func (s Store) add(k kind, hash, subject string, lines []string) error {
-	if !hashForm.MatchString(hash) {
+	if !hashForm().MatchString(hash) {
 		return nil // without effects there is nothing to remember
 	}
 	dir := filepath.Join(s.Dir, string(k))

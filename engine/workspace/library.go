@@ -6,9 +6,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // maxSource is the largest Python file of which the documentation is read.
@@ -141,11 +142,11 @@ func (l Library) documented(source string, f File) (Library, error) {
 	return l, nil
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (l Library) check(source string) error {
 	switch {
-	case !identifier.MatchString(l.Name) || isKeyword(l.Name):
+	case !identifier().MatchString(l.Name) || isKeyword(l.Name):
 		return fmt.Errorf("%s: `%s` cannot be imported, for it is not a name in Python: rename it with letters, digits and _", source, l.Name)
 	case isStandard(l.Name):
 		return fmt.Errorf("%s: `%s` is a module of Python's standard library, whose place it would take: rename it", source, l.Name)

@@ -2,9 +2,10 @@ package workspace
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // maxOutline is how many functions and classes the prompt lists of a library.
@@ -17,7 +18,7 @@ type definition struct {
 	doc  string // the first paragraph of its documentation, on one line
 }
 
-var definitionHead = regexp.MustCompile(`^(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)`)
+var definitionHead = lazyregexp.New(`^(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)`)
 
 // definitions are those of a module that are meant for others: they begin with no _.
 func definitions(source string) []definition {
@@ -28,7 +29,7 @@ func definitions(source string) []definition {
 	s := &scanner{text: strings.ReplaceAll(source, "\r", "\n")}
 	var all []definition
 	for s.at < len(s.text) {
-		if m := definitionHead.FindStringSubmatch(s.text[s.at:]); m != nil {
+		if m := definitionHead().FindStringSubmatch(s.text[s.at:]); m != nil {
 			if d := (definition{name: m[1]}); s.head(&d) && !strings.HasPrefix(d.name, "_") {
 				all = append(all, d)
 			}

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const (
@@ -99,7 +100,7 @@ type head struct {
 	Description string `yaml:"description"`
 }
 
-var skillName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var skillName = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // parse reads a SKILL.md, by the rules of agentskills.io.
 func (s *Skill) parse(text string) error {
@@ -119,7 +120,7 @@ func (s *Skill) parse(text string) error {
 	switch {
 	case h.Name == "":
 		return errors.New("it has no name at its top")
-	case len(h.Name) > maxSkillName || !skillName.MatchString(h.Name):
+	case len(h.Name) > maxSkillName || !skillName().MatchString(h.Name):
 		return fmt.Errorf("the name %q is none of a skill: up to %d small letters, digits and single hyphens between them", h.Name, maxSkillName)
 	case h.Description == "":
 		return errors.New("it has no description at its top, which is all that agents see until they need the skill")

@@ -100,3 +100,27 @@ func TestEngineNamesNoProvider(t *testing.T) {
 		}
 	})
 }
+
+// Regular expressions of packages are compiled when they are first used: all of them would take
+// half of the start of each command.
+func TestNoRegexpIsCompiledAtStart(t *testing.T) {
+	atStart := regexp.MustCompile(`(?m)^(?:var \w+ |\t\w+ +)= regexp\.MustCompile`)
+	for file := range sources(t) {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || !linked(file) {
+			continue
+		}
+		for _, found := range atStart.FindAllString(readSource(t, file), -1) {
+			t.Errorf("%s: %s; write lazyregexp.New", file, strings.TrimSpace(found))
+		}
+	}
+}
+
+// linked reports whether a file may be part of the program: no tool, fake or plugin.
+func linked(file string) bool {
+	for _, dir := range []string{"engine/enginetest/", "internal/schemagen/", "internal/test"} {
+		if strings.HasPrefix(file, dir) {
+			return false
+		}
+	}
+	return strings.HasPrefix(file, "engine/") || strings.HasPrefix(file, "internal/") || strings.HasPrefix(file, "cmd/")
+}

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/internal/spelling"
 )
 
@@ -98,17 +98,17 @@ func decode(dec *yaml.Decoder, into *yaml.Node) (err error) {
 	return dec.Decode(into)
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
-var yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '([^']*)'`)
+var yamlAnchor = lazyregexp.New(`^yaml: unknown anchor '([^']*)'`)
 
 func (d *Document) syntax(data []byte, err error) {
 	text, line := err.Error(), 1
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
+	if m := yamlLine().FindStringSubmatch(text); m != nil {
 		text = text[len(m[0]):]
 		line, _ = strconv.Atoi(m[1])
 	}
-	if m := yamlAnchor.FindStringSubmatch(err.Error()); m != nil {
+	if m := yamlAnchor().FindStringSubmatch(err.Error()); m != nil {
 		if at := bytes.Index(data, []byte("*"+m[1])); at >= 0 {
 			line = 1 + bytes.Count(data[:at], []byte("\n"))
 		}

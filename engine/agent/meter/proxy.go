@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Config is the configuration of a [Proxy].
@@ -80,7 +80,7 @@ const (
 var keyHeaders = []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key"}
 
 // secretHeader matches names of headers that have secrets.
-var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
+var secretHeader = lazyregexp.New(`(?i)auth|key|token|secret|cookie`)
 
 // New returns a proxy. The error has all mistakes of the configuration.
 func New(c Config) (*Proxy, error) {
@@ -165,7 +165,7 @@ func secretsOf(c Config) (found []string) {
 	}
 	add(c.Key)
 	for name, value := range c.Headers {
-		if secretHeader.MatchString(name) {
+		if secretHeader().MatchString(name) {
 			add(value)
 		}
 	}
@@ -246,13 +246,13 @@ func (p *Proxy) authorized(r *http.Request) bool {
 }
 
 // version matches the path segment that both a base URL and a path may have.
-var version = regexp.MustCompile(`^/v\d\w*$`)
+var version = lazyregexp.New(`^/v\d\w*$`)
 
 // rewrite directs a request to the upstream, with the key in place of the token.
 func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	out := pr.Out
 	base := strings.TrimSuffix(p.base.Path, "/")
-	if last := base[strings.LastIndexByte(base, '/')+1:]; version.MatchString("/"+last) && strings.HasPrefix(out.URL.Path, "/"+last+"/") {
+	if last := base[strings.LastIndexByte(base, '/')+1:]; version().MatchString("/"+last) && strings.HasPrefix(out.URL.Path, "/"+last+"/") {
 		out.URL.Path = strings.TrimPrefix(out.URL.Path, "/"+last)
 	}
 	out.URL.RawPath = "" // the upstream gets the path that was checked

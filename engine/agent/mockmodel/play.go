@@ -2,9 +2,10 @@ package mockmodel
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // maxRepeats limits the repetitions of a call with Until.
@@ -110,7 +111,7 @@ type followUp struct {
 }
 
 // pending matches the answer with which Seer's MCP servers report a call in progress.
-var pending = regexp.MustCompile(`(call-result) with \{\W*call\W*: \W*([A-Za-z0-9_.-]*[A-Za-z0-9])`)
+var pending = lazyregexp.New(`(call-result) with \{\W*call\W*: \W*([A-Za-z0-9_.-]*[A-Za-z0-9])`)
 
 // see advances the progress by an entry.
 func (p *progress) see(e Entry) {
@@ -132,7 +133,7 @@ func (p *progress) see(e Entry) {
 			p.taken[name] = m[len(m)-1]
 		}
 	}
-	wait := pending.FindStringSubmatch(e.Text)
+	wait := pending().FindStringSubmatch(e.Text)
 	over := t.Until == nil && wait == nil || t.Until != nil && t.Until.MatchString(e.Text)
 	if over || p.repeats >= maxRepeats {
 		p.at++
@@ -145,7 +146,7 @@ func (p *progress) see(e Entry) {
 }
 
 // reference is ${NAME} in a text; $${NAME} is none.
-var reference = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var reference = lazyregexp.New(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // repeat is the reference to the number of calls of a turn, including the present one.
 const repeat = "repeat"
@@ -160,7 +161,9 @@ func (p *progress) fill(with map[string]any) map[string]any {
 }
 
 // text replaces the references in a text by the taken texts.
-func (p *progress) text(text string) string { return reference.ReplaceAllStringFunc(text, p.referred) }
+func (p *progress) text(text string) string {
+	return reference().ReplaceAllStringFunc(text, p.referred)
+}
 
 func (p *progress) filled(value any) any {
 	switch v := value.(type) {
@@ -199,7 +202,7 @@ func (p *progress) referred(text string) string {
 // references returns the names to which the strings of a value refer.
 func references(value any) (found []string) {
 	text, _ := json.Marshal(value) // what cannot be marshalled is refused before
-	for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range reference().FindAllStringSubmatch(string(text), -1) {
 		if !strings.HasPrefix(m[0], "$$") && m[1] != repeat {
 			found = append(found, m[1])
 		}
@@ -236,10 +239,10 @@ func find(tools []tool, name string) (tool, bool) {
 // folded replaces the characters with which agents separate names, and their replacements, by a
 // single one.
 func folded(name string) string {
-	return strings.Trim(separators.ReplaceAllString(name, "_"), "_")
+	return strings.Trim(separators().ReplaceAllString(name, "_"), "_")
 }
 
-var separators = regexp.MustCompile(`[-_.:/]+`)
+var separators = lazyregexp.New(`[-_.:/]+`)
 
 func names(tools []tool) string {
 	all := make([]string, len(tools))

@@ -7,12 +7,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/internal/yamldoc"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -29,15 +29,15 @@ var (
 	apis    = []string{"anthropic", "responses", "chat", "gemini"}
 	headers = []string{"x-api-key", "authorization", "x-goog-api-key", "api-key"}
 
-	namePattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
-	envPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	versionPattern = regexp.MustCompile(`^\d+(\.\d+){0,2}$`)
+	namePattern    = lazyregexp.New(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+	envPattern     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	versionPattern = lazyregexp.New(`^\d+(\.\d+){0,2}$`)
 )
 
 // Load finds the profile of a name: NAME.yaml in one of dirs, the first wins, else Seer's own.
 // The error of a file wraps all its mistakes, a yamldoc.Errors.
 func Load(name string, dirs ...string) (*Profile, error) {
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return nil, sdk.Errorf(sdk.Invalid, "the agent %.100q has no name of a profile; use lower-case letters, digits, - and _", name)
 	}
 	for _, dir := range dirs {
@@ -95,7 +95,7 @@ func Names(dirs ...string) []string {
 	seen := map[string]bool{}
 	add := func(entries []fs.DirEntry) {
 		for _, e := range entries {
-			if name, ok := strings.CutSuffix(e.Name(), ending); ok && namePattern.MatchString(name) {
+			if name, ok := strings.CutSuffix(e.Name(), ending); ok && namePattern().MatchString(name) {
 				seen[name] = true
 			}
 		}
@@ -147,7 +147,7 @@ func (r *reader) check(root *yaml.Node, f map[string]*yaml.Node, p *Profile) {
 	case p.Program == "", strings.Contains(p.Program, "/") && !filepath.IsAbs(p.Program):
 		r.At(f["program"].Line, "program: %q is neither a name nor an absolute path", p.Program)
 	}
-	if p.Minimum != "" && !versionPattern.MatchString(p.Minimum) {
+	if p.Minimum != "" && !versionPattern().MatchString(p.Minimum) {
 		r.At(f["minimum"].Line, "minimum: %q is no version; write it in quotes, as in \"2.1.0\"", p.Minimum)
 	}
 	if p.Upstream != "" {
@@ -156,12 +156,12 @@ func (r *reader) check(root *yaml.Node, f map[string]*yaml.Node, p *Profile) {
 		}
 	}
 	for _, key := range p.Keys {
-		if !envPattern.MatchString(key) {
+		if !envPattern().MatchString(key) {
 			r.At(f["key"].Line, "key: %q is no name of an environment variable", key)
 		}
 	}
 	for _, t := range p.env {
-		if !envPattern.MatchString(t.key) {
+		if !envPattern().MatchString(t.key) {
 			r.At(t.line, "env: %q is no name of an environment variable", t.key)
 		}
 	}

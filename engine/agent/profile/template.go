@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/internal/yamldoc"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -111,7 +112,7 @@ func (t *tmpl) render(data Data) (string, error) {
 	return out.String(), t.located(err)
 }
 
-var templateLine = regexp.MustCompile(`^template: .*?:(\d+)(?::\d+)?: (?:executing "[^"]*" at )?`)
+var templateLine = lazyregexp.New(`^template: .*?:(\d+)(?::\d+)?: (?:executing "[^"]*" at )?`)
 
 // located adds the line in the profile to the mistake of a template.
 func (t *tmpl) located(err error) error {
@@ -119,7 +120,7 @@ func (t *tmpl) located(err error) error {
 		return nil
 	}
 	text, line := err.Error(), t.line
-	if m := templateLine.FindStringSubmatch(text); m != nil {
+	if m := templateLine().FindStringSubmatch(text); m != nil {
 		text = text[len(m[0]):]
 		if n, _ := strconv.Atoi(m[1]); t.block {
 			line += n
@@ -132,16 +133,16 @@ func (t *tmpl) located(err error) error {
 }
 
 var (
-	unknownFunction = regexp.MustCompile(`^function "([^"]*)" not defined$`)
-	unknownValue    = regexp.MustCompile(`^<.*>: can't evaluate field (\S+) in type profile\.(Data|Server)$`)
+	unknownFunction = lazyregexp.New(`^function "([^"]*)" not defined$`)
+	unknownValue    = lazyregexp.New(`^<.*>: can't evaluate field (\S+) in type profile\.(Data|Server)$`)
 )
 
 // plain is what a template says of an unknown name, with the one that was probably meant.
 func plain(text string) string {
-	if m := unknownFunction.FindStringSubmatch(text); m != nil {
+	if m := unknownFunction().FindStringSubmatch(text); m != nil {
 		return fmt.Sprintf("unknown function %q; %s", m[1], yamldoc.Suggest(m[1], sortedKeys(functions)))
 	}
-	if m := unknownValue.FindStringSubmatch(text); m != nil {
+	if m := unknownValue().FindStringSubmatch(text); m != nil {
 		return fmt.Sprintf("unknown value %q; %s", "."+m[1], yamldoc.Suggest("."+m[1], valuesOf(m[2])))
 	}
 	return text

@@ -12,11 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -131,7 +131,7 @@ func packageVersion(real string) string {
 
 const versionLimit = time.Minute
 
-var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?([-+][0-9A-Za-z.-]+)?`)
+var versionPattern = lazyregexp.New(`\d+\.\d+(\.\d+)?([-+][0-9A-Za-z.-]+)?`)
 
 // AskVersion runs the program with args, such as --version, and finds the version in its output:
 // digits with dots. The program gets a PATH and an empty home of its own. It has a minute.
@@ -150,7 +150,7 @@ func (p Program) AskVersion(ctx context.Context, args ...string) (string, error)
 	out := &head{}
 	cmd.Stdout, cmd.Stderr = out, out
 	err = cmd.Run()
-	found := versionPattern.FindString(out.String())
+	found := versionPattern().FindString(out.String())
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -143,7 +143,7 @@ func (v *viewer) command(path, real string, depth int) ([]string, error) {
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "the program %s cannot be read: %v", real, err)
 	}
-	if interpreter == "" && pythonPattern.MatchString(filepath.Base(path)) {
+	if interpreter == "" && pythonPattern().MatchString(filepath.Base(path)) {
 		return v.python(path, nil)
 	}
 	if interpreter == "" {
@@ -161,7 +161,7 @@ func (v *viewer) command(path, real string, depth int) ([]string, error) {
 	if !executable(found) {
 		return nil, sdk.Errorf(sdk.NotFound, "the program %s needs %s, which is not there; install it again", path, found)
 	}
-	if pythonPattern.MatchString(filepath.Base(found)) {
+	if pythonPattern().MatchString(filepath.Base(found)) {
 		return v.python(found, append(args, path))
 	}
 	file, err := v.file(found)
@@ -208,7 +208,7 @@ func (v *viewer) interpreter(name, path, real string) (string, error) {
 	return found, nil
 }
 
-var pythonPattern = regexp.MustCompile(`^python(\d+(\.\d+)?)?$`)
+var pythonPattern = lazyregexp.New(`^python(\d+(\.\d+)?)?$`)
 
 // python adds a Python with its packages, including those of a virtual environment and its base.
 func (v *viewer) python(found string, rest []string) ([]string, error) {

@@ -9,13 +9,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -121,14 +121,14 @@ func content(file string) string {
 	return string(data)
 }
 
-var here = regexp.MustCompile(`://(?:[^/@\s"']+@)?(?:localhost|127(?:\.[0-9]+){3}|\[::1\]):([0-9]+)`)
+var here = lazyregexp.New(`://(?:[^/@\s"']+@)?(?:localhost|127(?:\.[0-9]+){3}|\[::1\]):([0-9]+)`)
 
 // HostPorts are the ports of this computer that a machine that builds reaches: those that
 // the experiment lists, and those of the user's own servers of packages and proxies.
 func (s *Settings) HostPorts(listed []int) []int {
 	ports := slices.Clone(listed)
 	for _, text := range s.texts {
-		for _, found := range here.FindAllStringSubmatch(text, -1) {
+		for _, found := range here().FindAllStringSubmatch(text, -1) {
 			port, err := strconv.Atoi(found[1])
 			if err == nil && port >= 1024 && port <= 65535 && !slices.Contains(ports, port) {
 				ports = append(ports, port)
@@ -168,7 +168,7 @@ func (from Source) pipConfig() string {
 	return ""
 }
 
-var userinfo = regexp.MustCompile(`://[^/@\s"']+@`)
+var userinfo = lazyregexp.New(`://[^/@\s"']+@`)
 
 func (s *Settings) add(name, inside, here string, foreign bool) {
 	s.Env[name], s.Here[name] = inside, here
@@ -184,7 +184,7 @@ func (s *Settings) identify(name, text string, foreign bool) {
 		s.Identity[foreignPrefix+name] = text
 		return
 	}
-	s.Identity[name] = userinfo.ReplaceAllString(text, "://")
+	s.Identity[name] = userinfo().ReplaceAllString(text, "://")
 }
 
 // foreignPrefix is before the names of settings that come with the experiment.
@@ -192,7 +192,7 @@ const foreignPrefix = "experiment:"
 
 // hide notes the passwords in a text of URLs.
 func (s *Settings) hide(name, text string, foreign bool) {
-	for _, found := range userinfo.FindAllString(text, -1) {
+	for _, found := range userinfo().FindAllString(text, -1) {
 		if !foreign {
 			s.Secret = append(s.Secret, name) // a token may stand in the place of the name
 		}

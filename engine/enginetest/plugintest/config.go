@@ -9,12 +9,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -134,7 +134,7 @@ func placed(text []byte, err error) error {
 	return fmt.Errorf("1: %w", err)
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+var yamlLine = lazyregexp.New(`^(?:yaml: )?line (\d+): `)
 
 func yamlErrors(file string, err error) error {
 	lines := []string{err.Error()}
@@ -145,7 +145,7 @@ func yamlErrors(file string, err error) error {
 	var errs []error
 	for _, l := range lines {
 		at := "1"
-		if m := yamlLine.FindStringSubmatch(l); m != nil {
+		if m := yamlLine().FindStringSubmatch(l); m != nil {
 			at, l = m[1], l[len(m[0]):]
 		}
 		l = strings.TrimPrefix(l, "yaml: ")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -85,7 +85,7 @@ func newListener(out io.Writer, secrets map[string]string) *listener {
 const longestDisguise = 512
 
 // ownNoise is what Extism itself says of each call.
-var ownNoise = regexp.MustCompile(`^\[DEBUG\] [a-z0-9-]+: (Calling (function : |_initialize)|Initializing runtime )`)
+var ownNoise = lazyregexp.New(`^\[DEBUG\] [a-z0-9-]+: (Calling (function : |_initialize)|Initializing runtime )`)
 
 // Write takes the simulator's words: it may know the secrets.
 func (l *listener) Write(b []byte) (int, error) {
@@ -108,7 +108,7 @@ func (p plugin) Write(b []byte) (int, error) {
 		p.heard[name] = true
 	}
 	p.tail = text[max(0, len(text)-longestDisguise):]
-	if ownNoise.Match(b) {
+	if ownNoise().Match(b) {
 		return len(b), nil
 	}
 	p.bytes += int64(len(b))

@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/container"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const (
@@ -37,7 +37,7 @@ type simulator struct {
 // process ends.
 const guardScript = `read -r _; kill -s TERM -- "-$1"; sleep 3; kill -s KILL -- "-$1"`
 
-var urlInLine = regexp.MustCompile(`https?://[^\s'"]+`)
+var urlInLine = lazyregexp.New(`https?://[^\s'"]+`)
 
 // startSimulator starts the command and waits for its URL.
 func startSimulator(ctx context.Context, s Simulator, dir string, env map[string]string, log io.Writer) (*simulator, error) {
@@ -84,7 +84,7 @@ func (s *simulator) await(ctx context.Context, lines <-chan string) error {
 	var err error
 	select {
 	case line := <-lines:
-		if s.url = urlInLine.FindString(line); s.url != "" {
+		if s.url = urlInLine().FindString(line); s.url != "" {
 			return nil
 		}
 		err = noURL(line)
@@ -92,7 +92,7 @@ func (s *simulator) await(ctx context.Context, lines <-chan string) error {
 		err = errors.New("the simulator ended before it wrote the URL of its API in its first line; run its command by hand")
 		select {
 		case line := <-lines: // all that it wrote is here before its end is
-			if urlInLine.FindString(line) == "" {
+			if urlInLine().FindString(line) == "" {
 				err = noURL(line)
 			} else {
 				err = fmt.Errorf("the simulator ended after its first line %q; run its command by hand", line)

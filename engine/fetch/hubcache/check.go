@@ -87,7 +87,7 @@ func (r Repo) promised(ctx context.Context, found *Verified) (map[string]string,
 		switch {
 		case err != nil || !info.Mode().IsRegular():
 			found.Broken = append(found.Broken, path)
-		case !sha256.MatchString(name) && !commit.MatchString(name):
+		case !sha256().MatchString(name) && !commit().MatchString(name):
 			found.Unknown = append(found.Unknown, path)
 		default:
 			all[path] = name

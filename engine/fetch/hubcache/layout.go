@@ -165,7 +165,7 @@ func (j *job) writeRef() error {
 	if revision == "" {
 		revision = "main"
 	}
-	if commit.MatchString(revision) || !fs.ValidPath(revision) || revision == "." {
+	if commit().MatchString(revision) || !fs.ValidPath(revision) || revision == "." {
 		return nil
 	}
 	path := filepath.Join(j.repo, "refs", filepath.FromSlash(revision))

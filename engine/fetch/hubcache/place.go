@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -68,11 +68,11 @@ func Offline(getenv func(string) string) string {
 	return ""
 }
 
-var variable = regexp.MustCompile(`\$(\w+|\{[^}]*\})`)
+var variable = lazyregexp.New(`\$(\w+|\{[^}]*\})`)
 
 // expand replaces variables as Python does: those that are not set stay.
 func expand(path string, getenv func(string) string) string {
-	return variable.ReplaceAllStringFunc(path, func(word string) string {
+	return variable().ReplaceAllStringFunc(path, func(word string) string {
 		if value := getenv(strings.Trim(word, "${}")); value != "" {
 			return value
 		}
@@ -83,7 +83,7 @@ func expand(path string, getenv func(string) string) string {
 const datasets = "datasets/"
 
 // part is a part of a repository's name. Two dashes separate parts in names of folders.
-var part = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+var part = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 // folderName is the folder of a repository: models--org--name for org/name, and
 // datasets--org--name for datasets/org/name.
@@ -94,7 +94,7 @@ func folderName(repo string) (string, error) {
 	}
 	parts := strings.Split(id, "/")
 	for _, p := range parts {
-		if !part.MatchString(p) || strings.Contains(p, "--") || len(parts) > 2 || len(p) > 96 {
+		if !part().MatchString(p) || strings.Contains(p, "--") || len(parts) > 2 || len(p) > 96 {
 			return "", sdk.Errorf(sdk.Invalid, "%.200q is not the name of a repository of the Hub; write org/name", repo)
 		}
 	}
@@ -116,8 +116,8 @@ func repoName(folder string) (string, bool) {
 }
 
 var (
-	commit = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	sha256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	commit = lazyregexp.New(`^[0-9a-f]{40}$`)
+	sha256 = lazyregexp.New(`^[0-9a-f]{64}$`)
 )
 
 // Fits reports whether files at a revision can be stored in the Hub's layout: the revision is
@@ -128,15 +128,15 @@ func Fits(revision string, files []sdk.ModelFile) bool {
 			return false
 		}
 	}
-	return commit.MatchString(revision)
+	return commit().MatchString(revision)
 }
 
 // blobName is the name of the blob with the content of a file; empty = its hash is not known.
 func blobName(f sdk.ModelFile) string {
 	switch {
-	case sha256.MatchString(f.SHA256):
+	case sha256().MatchString(f.SHA256):
 		return f.SHA256
-	case f.SHA256 == "" && commit.MatchString(f.GitSHA1):
+	case f.SHA256 == "" && commit().MatchString(f.GitSHA1):
 		return f.GitSHA1
 	}
 	return ""

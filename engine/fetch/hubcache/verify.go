@@ -167,7 +167,7 @@ func hashFile(ctx context.Context, blob, path string, progress func(int)) (strin
 		return "", err
 	}
 	var h hash.Hash
-	if sha256.MatchString(blob) {
+	if sha256().MatchString(blob) {
 		h = sha2.New()
 	} else {
 		h = sha1.New()

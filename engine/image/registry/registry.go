@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 
 	"github.com/opencontainers/go-digest"
 	"oras.land/oras-go/v2/errdef"
@@ -20,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/ociclient"
 	"github.com/seer-engine/seer/internal/httpretry"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -158,9 +158,9 @@ func (r remoteImage) fail(code sdk.Code, format string, args ...any) *sdk.Error 
 	return sdk.Errorf(code, "the image %s: %s", r.asked, fmt.Sprintf(format, args...))
 }
 
-var query = regexp.MustCompile(`\?[^\s"]*`)
+var query = lazyregexp.New(`\?[^\s"]*`)
 
 // plain is an error's text without the queries of addresses, which may be credentials.
 func plain(err error) string {
-	return httpretry.Printable(query.ReplaceAllString(err.Error(), ""))
+	return httpretry.Printable(query().ReplaceAllString(err.Error(), ""))
 }

@@ -7,13 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/httpretry"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
@@ -71,8 +71,8 @@ func New(wasm, manifest []byte) (Bundle, error) {
 }
 
 var (
-	idPattern      = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
-	versionPattern = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	idPattern      = lazyregexp.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	versionPattern = lazyregexp.New(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 )
 
 const longestName = 100 // of an id or a version: they become file names, tags and lines
@@ -86,10 +86,10 @@ func (b *Bundle) name() error {
 	if err != nil {
 		return sdk.Errorf(sdk.Invalid, "the manifest cannot be read: %s", httpretry.Printable(strings.ReplaceAll(err.Error(), "\n", " ")))
 	}
-	if !idPattern.MatchString(m.ID) || len(m.ID) > longestName {
+	if !idPattern().MatchString(m.ID) || len(m.ID) > longestName {
 		return sdk.Errorf(sdk.Invalid, "the manifest's id %.120q is not one: small letters, digits and single hyphens, like provider-tiny", m.ID)
 	}
-	if !versionPattern.MatchString(m.Version) || len(m.Version) > longestName {
+	if !versionPattern().MatchString(m.Version) || len(m.Version) > longestName {
 		return sdk.Errorf(sdk.Invalid, "the manifest's version %.120q is not one: three numbers, like 1.2.0", m.Version)
 	}
 	b.ID, b.Version = m.ID, m.Version

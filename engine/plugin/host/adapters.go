@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/plugin/host/egress"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -109,11 +109,11 @@ func plainRoute(r sdk.Route) bool {
 	if r.Kube != nil {
 		return portTarget(r.Kube.Target) && egress.PlainPod(*r.Kube) == nil
 	}
-	return portTarget(r.SSH.Target) || socketTarget.MatchString(r.SSH.Target)
+	return portTarget(r.SSH.Target) || socketTarget().MatchString(r.SSH.Target)
 }
 
 // socketTarget is the form of [sdk.SSHRoute].Target for a socket.
-var socketTarget = regexp.MustCompile(`^unix:/[^\x00-\x1f\x7f]{1,200}$`)
+var socketTarget = lazyregexp.New(`^unix:/[^\x00-\x1f\x7f]{1,200}$`)
 
 // portTarget reports whether a target is a port.
 func portTarget(target string) bool {

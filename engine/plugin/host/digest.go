@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/internal/ctxio"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -33,7 +33,7 @@ const (
 	digestSettled = 2 * time.Second
 )
 
-var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hexDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // answer is the digest of a file, which may have been begun before. What the guest asks for
 // next is begun.
@@ -153,7 +153,7 @@ func (c *digestCache) digest(ctx context.Context, root *os.Root, name string) (s
 		if entry, err = c.entry(f); err != nil {
 			return "", err
 		}
-		if known, err := os.ReadFile(entry); err == nil && hexDigest.Match(known) {
+		if known, err := os.ReadFile(entry); err == nil && hexDigest().Match(known) {
 			return string(known), nil
 		}
 	}

@@ -14,16 +14,17 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seer-engine/seer/engine/plugin/host/egress"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
 const maxManifest = 64 << 10
 
 var (
-	idPattern       = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
-	providesPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-	versionPattern  = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-	contractPattern = regexp.MustCompile(`^([a-z]+)/(\d+)$`)
+	idPattern       = lazyregexp.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	providesPattern = lazyregexp.New(`^[a-z][a-z0-9_-]*$`)
+	versionPattern  = lazyregexp.New(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	contractPattern = lazyregexp.New(`^([a-z]+)/(\d+)$`)
 )
 
 var errVersion = errors.New("contract version")
@@ -64,8 +65,8 @@ type checker struct {
 }
 
 func (c *checker) manifest(m sdk.Manifest, limits Limits) {
-	c.match("id", m.ID, idPattern, "small letters, digits and hyphens, like fetch-acme")
-	c.match("version", m.Version, versionPattern, "three numbers, like 1.0.2")
+	c.match("id", m.ID, idPattern(), "small letters, digits and hyphens, like fetch-acme")
+	c.match("version", m.Version, versionPattern(), "three numbers, like 1.0.2")
 	if len(m.Implements) == 0 {
 		c.add("implements", "missing; say what the plugin is, like [provider/%d]", sdk.ContractVersion)
 	}
@@ -76,7 +77,7 @@ func (c *checker) manifest(m sdk.Manifest, limits Limits) {
 		c.add("provides", "missing; list the values of `provider:`, the model sources or the `expose_as:` values")
 	}
 	for _, name := range m.Provides {
-		c.match("provides", name, providesPattern, "small letters, digits, _ and -")
+		c.match("provides", name, providesPattern(), "small letters, digits, _ and -")
 	}
 	c.defaultFor(m)
 	for _, p := range egress.Check(m) {
@@ -108,7 +109,7 @@ func (c *checker) defaultFor(m sdk.Manifest) {
 }
 
 func (c *checker) contract(contract string) {
-	parts := contractPattern.FindStringSubmatch(contract)
+	parts := contractPattern().FindStringSubmatch(contract)
 	switch {
 	case parts == nil:
 		c.add("implements", "%q is not a contract; there are provider/%d, fetcher/%[2]d and expose/%[2]d", contract, sdk.ContractVersion)

@@ -118,7 +118,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		if !idPattern.MatchString(m.ID) || len(m.Implements) == 0 || len(m.Provides) == 0 {
+		if !idPattern().MatchString(m.ID) || len(m.Implements) == 0 || len(m.Provides) == 0 {
 			t.Errorf("accepted %+v", m)
 		}
 		if l := limits.asked(m.Limits); l.MemoryMB > limits.MaxMemoryMB || l.CallTime > limits.CallTime || l.StepTime > limits.StepTime || l.MemoryMB <= 0 || l.CallTime < 0 {

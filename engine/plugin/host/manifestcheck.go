@@ -28,7 +28,7 @@ func (c *checker) surface(m sdk.Manifest) {
 		c.reason(at, one.Reason)
 		c.some(at+".names", one.Names, "list variables, like [PYTHONPATH]")
 		for n, name := range one.Names {
-			if !variableName.MatchString(name) || freeVariable(name) {
+			if !variableName().MatchString(name) || freeVariable(name) {
 				c.at(fmt.Sprintf("%s.names.%d", at, n), fmt.Sprintf("%q is not a name of a variable that needs a permission", name))
 			}
 		}

@@ -3,17 +3,18 @@ package host
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 var (
-	yamlLine  = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
-	wrongType = regexp.MustCompile("^cannot unmarshal (!!\\w+)(?: `((?s:.*))`)? into (.+)$")
-	noSuchKey = regexp.MustCompile(`^field (.+) not found in type sdk\.(\w+)$`)
+	yamlLine  = lazyregexp.New(`^(?:yaml: )?line (\d+): `)
+	wrongType = lazyregexp.New("^cannot unmarshal (!!\\w+)(?: `((?s:.*))`)? into (.+)$")
+	noSuchKey = lazyregexp.New(`^field (.+) not found in type sdk\.(\w+)$`)
 )
 
 // sections are what the parser's types are to an author.
@@ -37,7 +38,7 @@ func yamlErrors(file string, err error, root *yaml.Node) []error {
 	var errs []error
 	for _, l := range lines {
 		at := 1
-		if m := yamlLine.FindStringSubmatch(l); m != nil {
+		if m := yamlLine().FindStringSubmatch(l); m != nil {
 			at, _ = strconv.Atoi(m[1])
 			l = l[len(m[0]):]
 		}
@@ -85,12 +86,12 @@ func (c *checker) follows(n *yaml.Node, line int, text string) bool {
 }
 
 func plainMistake(text string, line int, root *yaml.Node) string {
-	if m := noSuchKey.FindStringSubmatch(text); m != nil {
+	if m := noSuchKey().FindStringSubmatch(text); m != nil {
 		if what, ok := sections()[m[2]]; ok {
 			return "field " + m[1] + " is not " + what
 		}
 	}
-	m := wrongType.FindStringSubmatch(text)
+	m := wrongType().FindStringSubmatch(text)
 	if m == nil {
 		return text
 	}

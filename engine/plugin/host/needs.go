@@ -3,17 +3,17 @@ package host
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 
 	"golang.org/x/mod/semver"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
 
 const maxNeeds = 64 << 10
 
-var releasePattern = regexp.MustCompile(`^v?(\d{1,6}\.\d{1,6}\.\d{1,6})`)
+var releasePattern = lazyregexp.New(`^v?(\d{1,6}\.\d{1,6}\.\d{1,6})`)
 
 // needsOf is what the build of a module noted of its needs. It only makes errors
 // clearer: what decides is what the module imports and its manifest says. A note that
@@ -33,7 +33,7 @@ func newerSeer(since, version string) string {
 	if !isNewer(since, version) {
 		return ""
 	}
-	text := "needs seer ≥ " + releasePattern.FindString(since)
+	text := "needs seer ≥ " + releasePattern().FindString(since)
 	if version != "" {
 		text += fmt.Sprintf(" (this is %s)", version)
 	}
@@ -47,7 +47,7 @@ func isNewer(since, version string) bool {
 
 // release is a version without what comes before or after the release; "" where it has none.
 func release(version string) string {
-	m := releasePattern.FindStringSubmatch(version)
+	m := releasePattern().FindStringSubmatch(version)
 	if m == nil {
 		return ""
 	}

@@ -183,7 +183,7 @@ func (c surfaceCheck) env(where string, env map[string]string) error {
 			return slices.ContainsFunc(p.Env, func(e sdk.EnvPermission) bool { return slices.Contains(e.Names, name) })
 		}
 		switch {
-		case !variableName.MatchString(name):
+		case !variableName().MatchString(name):
 			return c.bad("its %s sets %.200q, which is not a name of a variable", where, name)
 		case strings.ContainsRune(env[name], 0):
 			return c.bad("its %s sets %s to a text with a NUL", where, name)

@@ -2,7 +2,6 @@ package host
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,13 +9,14 @@ import (
 	"unicode"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
 var (
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	serverName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
-	windowsName  = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$`)
+	variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	serverName   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+	windowsName  = lazyregexp.New(`(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$`)
 )
 
 // seersOwn are variables by which Seer itself finds programs and plugins to run, and
@@ -48,7 +48,7 @@ func freeVariable(name string) bool {
 }
 
 // shortName is how some systems call a file with a longer name, such as .git.
-var shortName = regexp.MustCompile(`~[0-9]`)
+var shortName = lazyregexp.New(`~[0-9]`)
 
 // portable reports whether a part of a path means the same everywhere. Some systems
 // pass over characters that nobody sees.
@@ -56,12 +56,12 @@ func portable(part string) bool {
 	odd := func(r rune) bool {
 		return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || strings.ContainsRune(`\:<>"|?*`, r)
 	}
-	return !shortName.MatchString(part) && !strings.ContainsFunc(part, odd) && !strings.HasSuffix(part, ".") && strings.TrimSpace(part) == part && !windowsName.MatchString(part)
+	return !shortName().MatchString(part) && !strings.ContainsFunc(part, odd) && !strings.HasSuffix(part, ".") && strings.TrimSpace(part) == part && !windowsName().MatchString(part)
 }
 
 // server checks a program that the agent starts.
 func (c surfaceCheck) server(name string, s sdk.MCPServer) error {
-	if !serverName.MatchString(name) {
+	if !serverName().MatchString(name) {
 		return c.bad("its surface has the MCP server %.200q, whose name is not one of letters, digits and ._-", name)
 	}
 	if err := c.env("MCP server "+name, s.Env); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"oras.land/oras-go/v2/errdef"
@@ -16,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/ociclient"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/httpretry"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -108,9 +108,9 @@ func (s session) fail(code sdk.Code, format string, args ...any) *sdk.Error {
 	return sdk.Errorf(code, "%s: %s", s.repo.Reference.String(), fmt.Sprintf(format, args...))
 }
 
-var query = regexp.MustCompile(`\?[^\s"]*`)
+var query = lazyregexp.New(`\?[^\s"]*`)
 
 // plain is an error's text without the queries of addresses, which may be credentials.
 func plain(err error) string {
-	return httpretry.Printable(query.ReplaceAllString(err.Error(), ""))
+	return httpretry.Printable(query().ReplaceAllString(err.Error(), ""))
 }

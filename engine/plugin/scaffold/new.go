@@ -11,11 +11,11 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -43,7 +43,7 @@ type values struct {
 	Dir   string // as the user wrote it
 }
 
-var namePattern = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+var namePattern = lazyregexp.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 func create(ctx context.Context, o Options) (Created, error) {
 	if o.Lang == "" {
@@ -80,7 +80,7 @@ func checkOptions(o Options) (string, error) {
 		return "", fmt.Errorf("there is no kind of plugin %q; use provider, fetcher or expose", o.Kind)
 	case o.Lang != Go && o.Lang != AssemblyScript:
 		return "", fmt.Errorf("there is no template in the language %q; use %s or %s", o.Lang, Go, AssemblyScript)
-	case len(o.Name) > 40 || !namePattern.MatchString(o.Name):
+	case len(o.Name) > 40 || !namePattern().MatchString(o.Name):
 		return "", fmt.Errorf("%q cannot be the name of a plugin; use small letters, digits and hyphens, a letter first, at most 40: tiny-cloud", o.Name)
 	case slices.Contains(reserved(), ident(strings.TrimPrefix(o.Name, prefix))):
 		return "", fmt.Errorf("%q cannot be the name of a plugin: it means something else in its code; take another", o.Name)

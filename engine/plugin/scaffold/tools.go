@@ -9,11 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // What builds need at least: Go has exported functions of Wasm modules since then.
@@ -101,10 +102,10 @@ func (p project) checkGo(ctx context.Context) error {
 	return nil
 }
 
-var goVersion = regexp.MustCompile(`\bgo1\.(\d+)`)
+var goVersion = lazyregexp.New(`\bgo1\.(\d+)`)
 
 func goIsNew(version string) bool {
-	m := goVersion.FindStringSubmatch(version)
+	m := goVersion().FindStringSubmatch(version)
 	if m == nil {
 		return strings.HasPrefix(version, "devel")
 	}

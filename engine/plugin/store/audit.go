@@ -83,7 +83,7 @@ func (s *Store) NewRecorder() *Recorder {
 
 // Record takes note of a request. It is for [host.Options].Audit.
 func (r *Recorder) Record(a egress.Audit) {
-	if !idPattern.MatchString(a.Plugin) {
+	if !idPattern().MatchString(a.Plugin) {
 		return // no file could be named after it
 	}
 	e := eventOf(a)

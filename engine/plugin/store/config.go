@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seer-engine/seer/engine/policy"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/internal/yamldoc"
 )
 
@@ -137,19 +137,19 @@ func checked(d *yamldoc.Document, n *yaml.Node, what string, check func(string) 
 }
 
 func checkFingerprint(text string) error {
-	if !fingerprintPattern.MatchString(text) {
+	if !fingerprintPattern().MatchString(text) {
 		return fmt.Errorf("%q is not the fingerprint of a key, SHA256:…, as `ssh-keygen -l` shows it", text)
 	}
 	return nil
 }
 
 var (
-	hostPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$`)
-	domainPattern = regexp.MustCompile(`^\*(\.[a-z0-9-]+)+$`)
+	hostPattern   = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$`)
+	domainPattern = lazyregexp.New(`^\*(\.[a-z0-9-]+)+$`)
 )
 
 func checkDestination(text string) error {
-	if domainPattern.MatchString(text) {
+	if domainPattern().MatchString(text) {
 		return nil
 	}
 	u, err := url.Parse(text)
@@ -161,7 +161,7 @@ func checkDestination(text string) error {
 }
 
 func checkHost(text string) error {
-	if !hostPattern.MatchString(text) {
+	if !hostPattern().MatchString(text) {
 		return fmt.Errorf("%q is not a host like registry.example or localhost:5000, in small letters", text)
 	}
 	return nil

@@ -46,7 +46,7 @@ func (s *Store) Follow(ctx context.Context, id string, each func(Event) error) e
 
 // audited are the plugins that have an audit.
 func (a auditLog) audited(id string) ([]string, error) {
-	if id != "" && !idPattern.MatchString(id) {
+	if id != "" && !idPattern().MatchString(id) {
 		return nil, fmt.Errorf("%q is not the id of a plugin", id)
 	}
 	if id != "" {

@@ -145,13 +145,13 @@ func lineOf(data []byte, offset int64, err error) int {
 func (l *ledger) check() error {
 	for name, m := range map[string]map[string]string{"active": l.Active, "pending": l.Pending} {
 		for id, digest := range m {
-			if !idPattern.MatchString(id) || !digestPattern.MatchString(digest) {
+			if !idPattern().MatchString(id) || !digestPattern().MatchString(digest) {
 				return fmt.Errorf("%s: %q: %q is not a plugin and its digest", name, id, digest)
 			}
 		}
 	}
 	for i, g := range l.Grants {
-		if !idPattern.MatchString(g.ID) || !digestPattern.MatchString(g.Digest) {
+		if !idPattern().MatchString(g.ID) || !digestPattern().MatchString(g.Digest) {
 			return fmt.Errorf("grants.%d: %q, %q is not a plugin and its digest", i, g.ID, g.Digest)
 		}
 		if err := checkLines(g.Asked, g.Lines); err != nil {
@@ -159,7 +159,7 @@ func (l *ledger) check() error {
 		}
 	}
 	for i, f := range l.Folders {
-		if !idPattern.MatchString(f.ID) || !filepath.IsAbs(f.Dir) || filepath.Clean(f.Dir) != f.Dir {
+		if !idPattern().MatchString(f.ID) || !filepath.IsAbs(f.Dir) || filepath.Clean(f.Dir) != f.Dir {
 			return fmt.Errorf("folders.%d: %q, %q is not a plugin and its folder", i, f.ID, f.Dir)
 		}
 		if err := checkLines(f.Asked, f.Lines); err != nil {
@@ -167,7 +167,7 @@ func (l *ledger) check() error {
 		}
 	}
 	for id, signer := range l.Signers {
-		if !idPattern.MatchString(id) || !fingerprintPattern.MatchString(signer.Fingerprint) {
+		if !idPattern().MatchString(id) || !fingerprintPattern().MatchString(signer.Fingerprint) {
 			return fmt.Errorf("signers: %q: %q is not a plugin and the fingerprint of a key", id, signer.Fingerprint)
 		}
 	}

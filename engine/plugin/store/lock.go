@@ -88,7 +88,7 @@ func parseLock(file string, data []byte) (*Lock, error) {
 	if n := f["plugins"]; n != nil {
 		plugins := d.Fields(n, "plugins", nil)
 		for _, id := range slices.Sorted(maps.Keys(plugins)) {
-			if !idPattern.MatchString(id) {
+			if !idPattern().MatchString(id) {
 				d.At(plugins[id].Line, "plugins: %q is not the id of a plugin", id)
 			}
 			l.Plugins[id] = readLocked(d, plugins[id], "plugins."+id)
@@ -116,11 +116,11 @@ func readLocked(d *yamldoc.Document, n *yaml.Node, what string) Locked {
 	some := func(text string) bool { return text != "" }
 	out := Locked{
 		Reference:   get("reference", some, "where the plugin is from"),
-		Digest:      get("digest", digestPattern.MatchString, "a digest, sha256:…"),
-		OCI:         get("oci", func(s string) bool { return s == "" || digestPattern.MatchString(s) }, "a digest, sha256:…"),
+		Digest:      get("digest", digestPattern().MatchString, "a digest, sha256:…"),
+		OCI:         get("oci", func(s string) bool { return s == "" || digestPattern().MatchString(s) }, "a digest, sha256:…"),
 		Version:     get("version", some, "a version"),
-		Signer:      get("signer", func(s string) bool { return s == "none" || fingerprintPattern.MatchString(s) }, "the fingerprint of a key, SHA256:…, or none"),
-		Permissions: get("permissions", digestPattern.MatchString, "a permission hash, sha256:…"),
+		Signer:      get("signer", func(s string) bool { return s == "none" || fingerprintPattern().MatchString(s) }, "the fingerprint of a key, SHA256:…, or none"),
+		Permissions: get("permissions", digestPattern().MatchString, "a permission hash, sha256:…"),
 		Contract:    d.List(f["contract"], what+".contract"),
 	}
 	if out.Signer == "none" {

@@ -70,7 +70,7 @@ func (s *Store) Get(digest string) (Stored, error) {
 // Lookup tells what a digest is, without reading its module: that the module is the
 // one that is recorded is checked by whoever loads it, see [Store.Decide].
 func (s *Store) Lookup(digest string) (Installed, error) {
-	if !digestPattern.MatchString(digest) {
+	if !digestPattern().MatchString(digest) {
 		return Installed{}, fmt.Errorf("%q is not a digest like sha256:… (64 hex digits)", digest)
 	}
 	return s.lookup(filepath.Base(s.folder(digest)))
@@ -86,7 +86,7 @@ func (s *Store) lookup(name string) (Installed, error) {
 		return Installed{}, err
 	}
 	var in Installed
-	if err := json.Unmarshal(data, &in); err != nil || !idPattern.MatchString(in.ID) {
+	if err := json.Unmarshal(data, &in); err != nil || !idPattern().MatchString(in.ID) {
 		return Installed{}, again("%s cannot be read", filepath.Join(dir, recordFile))
 	}
 	in.Dir = dir
@@ -132,7 +132,7 @@ func (s *Store) List() ([]Installed, []error) {
 // Remove takes a bundle out of the store; if it was the active one of its plugin, none
 // is. Its grants stay until they are revoked.
 func (s *Store) Remove(ctx context.Context, digest string) error {
-	if !digestPattern.MatchString(digest) {
+	if !digestPattern().MatchString(digest) {
 		return fmt.Errorf("%q is not a digest like sha256:… (64 hex digits)", digest)
 	}
 	err := s.update(ctx, func(l *ledger) error {

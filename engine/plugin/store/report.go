@@ -150,7 +150,7 @@ func isRequest(line string) bool {
 // count reads all that there is of a plugin, while nobody adds or folds.
 func (a auditLog) count(ctx context.Context, id string) (*counts, error) {
 	dir := a.auditOf(id)
-	if _, err := os.Stat(dir); !idPattern.MatchString(id) || missing(err) {
+	if _, err := os.Stat(dir); !idPattern().MatchString(id) || missing(err) {
 		return newCounts(), nil // it has done nothing
 	}
 	lock, err := state.Acquire(ctx, filepath.Join(dir, "lock"))

@@ -3,12 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
-	"regexp"
 
 	"github.com/seer-engine/seer/engine/remedy"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
-var fingerprintPattern = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
+var fingerprintPattern = lazyregexp.New(`^SHA256:[A-Za-z0-9+/]{43}$`)
 
 // SignerError says that a plugin is not signed by who signed it before.
 type SignerError struct {

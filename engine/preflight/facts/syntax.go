@@ -9,13 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plugin/registry"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 //go:embed syntax.py
@@ -79,11 +79,11 @@ func magic(mode, code string) bool {
 // begins with a word that is none of Python's and is not assigned to.
 func automagic(line string) bool {
 	word, rest, _ := strings.Cut(line, " ")
-	return !strings.Contains(line, "\n") && firstWord.MatchString(word) && !slices.Contains(keywords, word) && !strings.HasPrefix(strings.TrimSpace(rest), "=")
+	return !strings.Contains(line, "\n") && firstWord().MatchString(word) && !slices.Contains(keywords, word) && !strings.HasPrefix(strings.TrimSpace(rest), "=")
 }
 
 var (
-	firstWord = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+	firstWord = lazyregexp.New(`^[A-Za-z_]\w*$`)
 	keywords  = strings.Fields("False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda " +
 		"nonlocal not or pass raise return try while with yield")
 )

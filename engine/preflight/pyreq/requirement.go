@@ -3,8 +3,9 @@ package pyreq
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Requirement is one package as pip writes it.
@@ -17,19 +18,19 @@ type Requirement struct {
 }
 
 var (
-	namePattern = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`)
-	separators  = regexp.MustCompile(`[-_.]+`)
+	namePattern = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`)
+	separators  = lazyregexp.New(`[-_.]+`)
 )
 
 // Normalize is the name under which a package is looked up.
 func Normalize(name string) string {
-	return strings.ToLower(separators.ReplaceAllString(name, "-"))
+	return strings.ToLower(separators().ReplaceAllString(name, "-"))
 }
 
 // Parse reads a requirement such as numpy>=1.24,<3; python_version >= "3.9".
 func Parse(text string) (Requirement, error) {
 	rest := strings.TrimSpace(text)
-	name := namePattern.FindString(rest)
+	name := namePattern().FindString(rest)
 	if name == "" {
 		return Requirement{}, errors.New("it does not begin with a name")
 	}
@@ -70,7 +71,7 @@ func (r *Requirement) extras(rest string) (string, error) {
 		if word == "" && strings.TrimSpace(list) == "" {
 			continue
 		}
-		if namePattern.FindString(word) != word || word == "" {
+		if namePattern().FindString(word) != word || word == "" {
 			return "", fmt.Errorf("%q is not an extra", word)
 		}
 		r.Extras = append(r.Extras, Normalize(word))

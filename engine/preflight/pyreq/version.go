@@ -5,9 +5,10 @@ package pyreq
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Version is a Python version. Its parts are in the order in which they count.
@@ -21,7 +22,7 @@ type Version struct {
 	local   []string
 }
 
-var versionPattern = regexp.MustCompile(`(?i)^\s*v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
+var versionPattern = lazyregexp.New(`(?i)^\s*v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
 	`(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?(\d*))?` +
 	`(?:-(\d+)|[-_.]?(post|rev|r)[-_.]?(\d*))?` +
 	`(?:[-_.]?(dev)[-_.]?(\d*))?` +
@@ -29,7 +30,7 @@ var versionPattern = regexp.MustCompile(`(?i)^\s*v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
 
 // ParseVersion reads a version in any spelling that PEP 440 allows.
 func ParseVersion(text string) (Version, error) {
-	m := versionPattern.FindStringSubmatch(text)
+	m := versionPattern().FindStringSubmatch(text)
 	if m == nil {
 		return Version{}, fmt.Errorf("%q is not a version", text)
 	}

@@ -4,17 +4,18 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const maxDimensions = 64
 
 var (
-	dateDType = regexp.MustCompile(`^(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]$`)
-	textDType = regexp.MustCompile(`^(str|bytes)([1-9][0-9]{0,8})$`)
+	dateDType = lazyregexp.New(`^(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]$`)
+	textDType = lazyregexp.New(`^(str|bytes)([1-9][0-9]{0,8})$`)
 )
 
 // ItemSize is how many bytes an element has.
@@ -32,10 +33,10 @@ func ItemSize(dtype string) (int64, error) {
 	case "complex128":
 		return 16, nil
 	}
-	if dateDType.MatchString(dtype) {
+	if dateDType().MatchString(dtype) {
 		return 8, nil
 	}
-	if m := textDType.FindStringSubmatch(dtype); m != nil {
+	if m := textDType().FindStringSubmatch(dtype); m != nil {
 		n, _ := strconv.ParseInt(m[2], 10, 64) // at most nine digits
 		if m[1] == "str" {
 			n *= 4
@@ -108,7 +109,7 @@ func (a Array) writer() elements {
 			return append(out, quote(complexText(float(b[:half]), float(b[half:]), bits))...)
 		}
 	}
-	if m := dateDType.FindStringSubmatch(a.DType); m != nil {
+	if m := dateDType().FindStringSubmatch(a.DType); m != nil {
 		return dateWriter(m[1], m[2])
 	}
 	switch {

@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol/value"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/runs"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const (
@@ -35,7 +35,7 @@ type body struct {
 }
 
 // plainID is an ID that is a name of a place as it is.
-var plainID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,80}$`)
+var plainID = lazyregexp.New(`^[A-Za-z0-9_.-]{1,80}$`)
 
 func (s *source) readCalls() {
 	entries, err := s.run.Calls()
@@ -47,7 +47,7 @@ func (s *source) readCalls() {
 	s.calls, s.byID = make([]call, len(entries)), map[string]*call{}
 	for i, e := range entries {
 		c := call{Entry: e, Anchor: "call-" + e.ID}
-		if seen[e.ID] > 1 || !plainID.MatchString(e.ID) {
+		if seen[e.ID] > 1 || !plainID().MatchString(e.ID) {
 			c.Anchor = fmt.Sprintf("call..%d", i+1) // no ID: two points
 		} else {
 			s.byID[e.ID] = &s.calls[i]

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"html"
 	"html/template"
-	"regexp"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -15,6 +14,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"github.com/seer-engine/seer/engine/sanitize"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // markdown renders what an agent has written. It knows no links, images and HTML: these stay
@@ -59,10 +59,10 @@ func asWritten(written string) template.HTML {
 }
 
 // markers match a line that opens more quotes and lists than a page nests.
-var markers = regexp.MustCompile(`(?m)^(?:[ \t]*(?:>|[-+*]|[0-9]{1,9}[.)])){25}`)
+var markers = lazyregexp.New(`(?m)^(?:[ \t]*(?:>|[-+*]|[0-9]{1,9}[.)])){25}`)
 
 // deep reports whether a text is shown as it is, because it nests too deeply.
-func deep(written string) bool { return markers.MatchString(written) }
+func deep(written string) bool { return markers().MatchString(written) }
 
 // citation is a reference to a call.
 type citation struct {
@@ -81,7 +81,7 @@ func (c *citation) Dump(source []byte, level int) { ast.DumpHelper(c, source, le
 // citations finds references to calls.
 type citations struct{}
 
-var cited = regexp.MustCompile(`^\[call:([A-Za-z0-9_.-]{1,80})\]`)
+var cited = lazyregexp.New(`^\[call:([A-Za-z0-9_.-]{1,80})\]`)
 
 // Trigger implements [parser.InlineParser].
 func (citations) Trigger() []byte { return []byte{'['} }
@@ -89,7 +89,7 @@ func (citations) Trigger() []byte { return []byte{'['} }
 // Parse implements [parser.InlineParser].
 func (citations) Parse(_ ast.Node, block goldmarktext.Reader, _ parser.Context) ast.Node {
 	line, _ := block.PeekLine()
-	found := cited.FindSubmatch(line)
+	found := cited().FindSubmatch(line)
 	if found == nil {
 		return nil
 	}

@@ -2,16 +2,17 @@ package report
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // maxExact is the largest size of an integer up to which each one is a float64 of its own.
 const maxExact = 1 << 53
 
 // number is a number in a text, with what belongs to it: a version such as 1.2.3 is none.
-var number = regexp.MustCompile(`[-+−]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?`)
+var number = lazyregexp.New(`[-+−]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?`)
 
 // scalars are the calls whose results are numbers: by text, and by value. A nil call means that
 // several have the result.
@@ -25,7 +26,7 @@ func scalarsOf(calls []call) scalars {
 	for i := range calls {
 		c := &calls[i]
 		text := c.Result.Text
-		if number.FindString(text) != text || text == "" || significant(text) < 3 {
+		if number().FindString(text) != text || text == "" || significant(text) < 3 {
 			continue
 		}
 		put(s.texts, text, c)
@@ -79,7 +80,7 @@ func significant(text string) int {
 // version, a date or a path is none.
 func numbers(text string) [][]int {
 	var found [][]int
-	for _, at := range number.FindAllStringIndex(text, -1) {
+	for _, at := range number().FindAllStringIndex(text, -1) {
 		begin, end := at[0], at[1]
 		before, after := text[:begin], text[end:]
 		if sign := text[begin]; sign == '-' || sign == '+' || sign > 0x7f {

@@ -9,9 +9,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 //go:embed seer_loader/*.py
@@ -55,7 +56,7 @@ func source() string {
 		if err != nil {
 			panic(fmt.Sprintf("an embedded file is missing: %v", err))
 		}
-		out.Write(internal.ReplaceAll(data, nil))
+		out.Write(internal().ReplaceAll(data, nil))
 	}
 	return out.String()
 }
@@ -74,19 +75,19 @@ func packed(source string) string {
 }
 
 var (
-	internal  = regexp.MustCompile(`(?m)^(?:from \.\w* import .*|""".*""")\n`) // also the line that says what a module is
-	docstring = regexp.MustCompile(`(?m)^( +)"""[^"]*"""$`)
-	comment   = regexp.MustCompile(`(?m)(^|  )# [^"'\n]*$|^ *# .*$`)
-	indent    = regexp.MustCompile(`(?m)^(    )+`)
+	internal  = lazyregexp.New(`(?m)^(?:from \.\w* import .*|""".*""")\n`) // also the line that says what a module is
+	docstring = lazyregexp.New(`(?m)^( +)"""[^"]*"""$`)
+	comment   = lazyregexp.New(`(?m)(^|  )# [^"'\n]*$|^ *# .*$`)
+	indent    = lazyregexp.New(`(?m)^(    )+`)
 )
 
 // bare is the source without what only people read. A line keeps its number in source.
 func bare(source string) string {
-	source = docstring.ReplaceAllStringFunc(source, func(text string) string {
-		return docstring.FindStringSubmatch(text)[1] + "0" + strings.Repeat("\n", strings.Count(text, "\n"))
+	source = docstring().ReplaceAllStringFunc(source, func(text string) string {
+		return docstring().FindStringSubmatch(text)[1] + "0" + strings.Repeat("\n", strings.Count(text, "\n"))
 	})
-	source = comment.ReplaceAllString(source, "")
-	return indent.ReplaceAllStringFunc(source, func(spaces string) string { return spaces[:len(spaces)/4] })
+	source = comment().ReplaceAllString(source, "")
+	return indent().ReplaceAllStringFunc(source, func(spaces string) string { return spaces[:len(spaces)/4] })
 }
 
 // BootEnv is the environment that belongs to [Command].

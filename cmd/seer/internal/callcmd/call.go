@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -74,7 +74,7 @@ func addConnection(c *cobra.Command, file *string) {
 	_ = c.RegisterFlagCompletionFunc("connection", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
 }
 
-var callNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{8,100}$`)
+var callNames = lazyregexp.New(`^[A-Za-z0-9_.-]{8,100}$`)
 
 func (f *callFlags) check(cmd *cobra.Command, given []string) error {
 	switch {
@@ -86,7 +86,7 @@ func (f *callFlags) check(cmd *cobra.Command, given []string) error {
 		return cli.Usagef("%q names no service; write SERVICE.FUNCTION, as in model_tools.%s", given[1], given[1])
 	case f.timeout < 0:
 		return cli.CheckTimeout(f.timeout)
-	case f.id != "" && !callNames.MatchString(f.id):
+	case f.id != "" && !callNames().MatchString(f.id):
 		return cli.Usagef("%q cannot be the name of a call: use 8 to 100 letters, digits, _, . and -", f.id)
 	}
 	return nil

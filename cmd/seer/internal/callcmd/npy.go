@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // The .npy format, version 1: a magic text, the length of a header, the header as a
@@ -96,7 +96,7 @@ func (w *bfloat16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-var npyHeader = regexp.MustCompile(`^\{'descr': '([<>|=][A-Za-z][0-9]+(?:\[[0-9A-Za-z]+\])?)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), ?\}\s*$`)
+var npyHeader = lazyregexp.New(`^\{'descr': '([<>|=][A-Za-z][0-9]+(?:\[[0-9A-Za-z]+\])?)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), ?\}\s*$`)
 
 // readNPY reads a whole .npy file.
 func readNPY(data []byte) (value.Array, error) {
@@ -104,7 +104,7 @@ func readNPY(data []byte) (value.Array, error) {
 	if err != nil {
 		return value.Array{}, err
 	}
-	m := npyHeader.FindSubmatch(header)
+	m := npyHeader().FindSubmatch(header)
 	if m == nil {
 		return value.Array{}, errors.New("the header of the .npy file names a type that cannot be passed")
 	}

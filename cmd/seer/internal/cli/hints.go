@@ -2,11 +2,11 @@ package cli
 
 import (
 	"cmp"
-	"regexp"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/remedy"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Hint is the command, or the flag of the command that failed, that carries out a remedy.
@@ -111,7 +111,7 @@ func withHints(text string, err error) string {
 }
 
 // override is how the engine names an assignment of --set.
-var override = regexp.MustCompile(`(?m)(^|\(|: )override (\S+?)(: |\))`)
+var override = lazyregexp.New(`(?m)(^|\(|: )override (\S+?)(: |\))`)
 
 // AsTyped calls an override what the user has typed.
-func AsTyped(text string) string { return override.ReplaceAllString(text, "$1--set $2$3") }
+func AsTyped(text string) string { return override().ReplaceAllString(text, "$1--set $2$3") }

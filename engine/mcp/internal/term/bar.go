@@ -2,9 +2,10 @@ package term
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Bar is how far a progress bar of tqdm has come.
@@ -15,11 +16,11 @@ type Bar struct {
 }
 
 // barLine matches "epoch 2:  45%|████▌     | 4.5k/10.0k [00:10<00:12, 4.4it/s]".
-var barLine = regexp.MustCompile(`^(.*?):?\s*\d{1,3}%\|[^|]*\|\s*([\d.]+)([kKMGTP]?)[^\s/]*/([\d.]+)([kKMGTP]?)[^\s\[]*\s*(?:\[(.*?)\]?)?\s*$`)
+var barLine = lazyregexp.New(`^(.*?):?\s*\d{1,3}%\|[^|]*\|\s*([\d.]+)([kKMGTP]?)[^\s/]*/([\d.]+)([kKMGTP]?)[^\s\[]*\s*(?:\[(.*?)\]?)?\s*$`)
 
 // ParseBar reads a line that tqdm has drawn.
 func ParseBar(line string) (Bar, bool) {
-	m := barLine.FindStringSubmatch(line)
+	m := barLine().FindStringSubmatch(line)
 	if m == nil {
 		return Bar{}, false
 	}

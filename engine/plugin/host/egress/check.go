@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/internal/spelling"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -18,9 +18,9 @@ import (
 type Problem struct{ At, Text string }
 
 var (
-	valueName    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	keyName      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+	valueName    = lazyregexp.New(`^[a-z][a-z0-9_-]{0,63}$`)
+	variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	keyName      = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
 	httpMethods  = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 )
 
@@ -80,13 +80,13 @@ func (c *check) profile() {
 		c.add("profile.file", "%q is not a file below the home folder, like ~/.acme.toml", p.File)
 	}
 	for _, v := range []struct{ key, name string }{{"file_env", p.FileEnv}, {"name_env", p.NameEnv}} {
-		if v.name != "" && !variableName.MatchString(v.name) {
+		if v.name != "" && !variableName().MatchString(v.name) {
 			c.add("profile."+v.key, "%q is not a name of a variable", v.name)
 		}
 	}
 	for i, f := range p.Folders {
 		at := fmt.Sprintf("profile.folders.%d", i)
-		if !variableName.MatchString(f.Env) {
+		if !variableName().MatchString(f.Env) {
 			c.add(at+".env", "%q is not a name of a variable", f.Env)
 		}
 		if !fs.ValidPath(f.File) || f.File == "." {
@@ -94,7 +94,7 @@ func (c *check) profile() {
 		}
 	}
 	for _, v := range []struct{ key, name string }{{"key", p.Key}, {"active", p.Active}, {"section", p.Section}} {
-		if v.name != "" && !keyName.MatchString(v.name) {
+		if v.name != "" && !keyName().MatchString(v.name) {
 			c.add("profile."+v.key, "%q is not a plain TOML key", v.name)
 		}
 	}
@@ -106,11 +106,11 @@ func (c *check) profile() {
 // sources checks where a value of the user's comes from.
 func (c *check) sources(at string, env []string, key string) {
 	for i, name := range env {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			c.add(fmt.Sprintf("%s.env.%d", at, i), "%q is not a name of a variable", name)
 		}
 	}
-	if key != "" && !keyName.MatchString(key) {
+	if key != "" && !keyName().MatchString(key) {
 		c.add(at+".profile", "%q is not a plain TOML key", key)
 	}
 	if key != "" && c.m.Profile == nil {
@@ -119,7 +119,7 @@ func (c *check) sources(at string, env []string, key string) {
 }
 
 func (c *check) setting(at string, s sdk.Setting) {
-	if !valueName.MatchString(s.Name) {
+	if !valueName().MatchString(s.Name) {
 		c.add(at+".name", "%q is not of the form: small letters, digits, _ and -", s.Name)
 	}
 	if c.settings[s.Name] {
@@ -290,7 +290,7 @@ func (c *check) methods(at string, methods []string) {
 
 func (c *check) name(at, name string, taken map[string]bool) {
 	switch {
-	case !valueName.MatchString(name):
+	case !valueName().MatchString(name):
 		c.add(at, "%q is not of the form: small letters, digits, _ and -", name)
 	case taken[name]:
 		c.add(at, "%q names two credentials", name)
@@ -340,7 +340,7 @@ func (c *check) header(at string, b sdk.Binding) {
 
 func (c *check) capture(at string, s sdk.Capture, taken map[string]bool) {
 	c.name(at+".name", s.Name, taken)
-	if !grpcMethod.MatchString(s.Method) {
+	if !grpcMethod().MatchString(s.Method) {
 		c.add(at+".method", "%q is not of the form /package.Service/Method", s.Method)
 	} else if !slices.ContainsFunc(c.m.Permissions.GRPC, func(p sdk.GRPCPermission) bool { return matchMethod(p.Methods, s.Method) }) {
 		c.add(at+".method", "no permission allows %s", s.Method)

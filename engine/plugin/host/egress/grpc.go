@@ -56,7 +56,7 @@ func (c *call) check(in sdk.GRPCOpen) error {
 		c.to.origin = origin{}
 		return sdk.Errorf(sdk.Invalid, "%v", err)
 	}
-	if !grpcMethod.MatchString(c.method) {
+	if !grpcMethod().MatchString(c.method) {
 		return sdk.Errorf(sdk.Invalid, "%q is not a method like /package.Service/Method", c.method)
 	}
 	if c.send, err = grpcHeader(in.Metadata, c.s.g.limits.HeaderKB<<10); err != nil {

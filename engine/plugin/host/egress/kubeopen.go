@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -28,8 +28,8 @@ const (
 )
 
 var (
-	dnsLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	dnsName  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	dnsLabel = lazyregexp.New(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	dnsName  = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 	kubeBodies = []string{"application/json", "application/yaml", "application/json-patch+json", "application/merge-patch+json",
 		"application/strategic-merge-patch+json", "application/apply-patch+yaml"}
@@ -375,11 +375,11 @@ func PlainPod(r sdk.KubeRoute) error {
 
 func plainPod(namespace, pod, container string) error {
 	switch {
-	case !dnsLabel.MatchString(namespace):
+	case !dnsLabel().MatchString(namespace):
 		return sdk.Errorf(sdk.Invalid, "%.100q is not a name of a namespace", namespace)
-	case !dnsName.MatchString(pod) || strings.Contains(pod, ".."):
+	case !dnsName().MatchString(pod) || strings.Contains(pod, ".."):
 		return sdk.Errorf(sdk.Invalid, "%.100q is not a name of a pod", pod)
-	case !dnsLabel.MatchString(container):
+	case !dnsLabel().MatchString(container):
 		return sdk.Errorf(sdk.Invalid, "%.100q is not a name of a container", container)
 	default:
 		return nil

@@ -2,10 +2,10 @@ package egress
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -32,7 +32,7 @@ const maxKubePath = 1024
 var (
 	// A path in one spelling: nothing of it is encoded, and no segment is empty or of dots, so
 	// that the cluster, and a proxy before it, cannot read it differently than kubePathNeed does.
-	kubePath = regexp.MustCompile(`^(/[a-z0-9]([a-z0-9.:_-]{0,251}[a-z0-9])?)+$`)
+	kubePath = lazyregexp.New(`^(/[a-z0-9]([a-z0-9.:_-]{0,251}[a-z0-9])?)+$`)
 
 	kubeMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
@@ -67,7 +67,7 @@ func kubePathNeed(method, path string) (kubeNeed, error) {
 	if !slices.Contains(kubeMethods, method) {
 		return cluster, sdk.Errorf(sdk.Invalid, "%.20q is none of %s", method, strings.Join(kubeMethods, ", "))
 	}
-	if len(path) > maxKubePath || !kubePath.MatchString(path) {
+	if len(path) > maxKubePath || !kubePath().MatchString(path) {
 		return cluster, sdk.Errorf(sdk.Invalid, "%.200q is not a plain path of a cluster: /segments of small letters, digits and inner . : _ -, nothing encoded", path)
 	}
 	segments := strings.Split(path[1:], "/")
@@ -118,7 +118,7 @@ func parseKubeObject(group string, rest []string) (kubeObject, error) {
 	o := kubeObject{group: group}
 	if rest[0] == "namespaces" && len(rest) > 2 && rest[2] != "status" && rest[2] != "finalize" {
 		o.namespace, rest = rest[1], rest[2:]
-		if !dnsLabel.MatchString(o.namespace) {
+		if !dnsLabel().MatchString(o.namespace) {
 			return o, sdk.Errorf(sdk.Invalid, "%.100q is not a name of a namespace", o.namespace)
 		}
 	}

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 var (
-	grpcMethod   = regexp.MustCompile(`^/[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$`)
-	grpcPattern  = regexp.MustCompile(`^/[A-Za-z_][A-Za-z0-9_.]*/[^/]+$`)
-	escapedTwice = regexp.MustCompile(`(?i)%(2e|2f|5c|25|00)`)
+	grpcMethod   = lazyregexp.New(`^/[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$`)
+	grpcPattern  = lazyregexp.New(`^/[A-Za-z_][A-Za-z0-9_.]*/[^/]+$`)
+	escapedTwice = lazyregexp.New(`(?i)%(2e|2f|5c|25|00)`)
 )
 
 // checkPathPattern tells what is wrong with a pattern of a path.
@@ -72,7 +73,7 @@ func plainPath(u *url.URL) (string, error) {
 		return refuse("holds an encoded slash or a backslash")
 	case strings.ContainsFunc(u.RawQuery, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		return refuse("has a query that is not encoded")
-	case escapedTwice.MatchString(p):
+	case escapedTwice().MatchString(p):
 		return refuse("is encoded twice")
 	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return refuse("holds control characters")
@@ -89,7 +90,7 @@ func plainPath(u *url.URL) (string, error) {
 }
 
 func checkMethodPattern(pattern string) error {
-	if !grpcPattern.MatchString(pattern) || !plainWord(pattern) {
+	if !grpcPattern().MatchString(pattern) || !plainWord(pattern) {
 		return fmt.Errorf("%q is not of the form /package.Service/Method", pattern)
 	}
 	if _, err := path.Match(pattern, ""); err != nil {

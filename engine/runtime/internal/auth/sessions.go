@@ -5,12 +5,12 @@ import (
 	"context"
 	"crypto/subtle"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Session is a key to the sandbox for somebody who is not its owner.
@@ -31,12 +31,12 @@ type Sessions struct {
 
 const maxSessions = 1000
 
-var sessionID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$`)
+var sessionID = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$`)
 
 // CheckSession refuses an id or a specification that cannot be a session's.
 func CheckSession(id string, spec protocol.SessionSpec) error {
 	switch {
-	case !sessionID.MatchString(id):
+	case !sessionID().MatchString(id):
 		return protocol.Errorf(protocol.Invalid, "the session id %q is not 1 to 100 letters, digits, _ . and -", id)
 	case len(spec.TokenSHA256) != 64 || strings.Trim(strings.ToLower(spec.TokenSHA256), "0123456789abcdef") != "":
 		return protocol.Errorf(protocol.Invalid, "the session %s needs the SHA-256 of its token in hex", id)

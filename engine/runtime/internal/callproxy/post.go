@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/engine/runtime/internal/service"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Headers of calls.
@@ -30,10 +30,10 @@ const (
 // httpLinger is how long a named call goes on that nobody asks for.
 const httpLinger = 150
 
-var callID = regexp.MustCompile(`^[A-Za-z0-9_.-]{8,100}$`)
+var callID = lazyregexp.New(`^[A-Za-z0-9_.-]{8,100}$`)
 
 func checkCallID(id string) error {
-	if !callID.MatchString(id) {
+	if !callID().MatchString(id) {
 		return protocol.Errorf(protocol.Invalid, "%q is not a name for a call: 8 to 100 letters, digits, _ . and -", id)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -16,11 +15,12 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/engine/runtime/internal/loaderconn"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 var (
-	validID  = regexp.MustCompile(`^[0-9a-f]{32}$`)
-	validKey = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	validID  = lazyregexp.New(`^[0-9a-f]{32}$`)
+	validKey = lazyregexp.New(`^[0-9a-f]{64}$`)
 )
 
 // settleTime is how long nothing else moves after the socket was made again, so that
@@ -71,10 +71,10 @@ func (c *Handler) PostPark(w http.ResponseWriter, r *http.Request) error {
 	if err := httpx.ReadJSON(r, &req); err != nil {
 		return err
 	}
-	if !validID.MatchString(req.ID) {
+	if !validID().MatchString(req.ID) {
 		return protocol.Errorf(protocol.Invalid, "the id of a parking is 32 hex digits")
 	}
-	if !validKey.MatchString(req.Key) {
+	if !validKey().MatchString(req.Key) {
 		return protocol.Errorf(protocol.Invalid, "the key of a parking is 64 hex digits")
 	}
 	path, ok := strings.CutPrefix(c.deps.Listen, "unix:")

@@ -4,17 +4,17 @@ import (
 	"net/http"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"sync"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // most is how many downloads are known at once.
 const most = 100
 
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
+var idForm = lazyregexp.New(`^[A-Za-z0-9_.-]{1,100}$`)
 
 // Handler answers requests about downloads.
 type Handler struct {
@@ -51,7 +51,7 @@ func (h *Handler) Put(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	switch {
-	case !idForm.MatchString(id):
+	case !idForm().MatchString(id):
 		return protocol.Errorf(protocol.Invalid, "%.100q is not a name of a download; use 1 to 100 letters, digits, _ . and -", id)
 	case !filepath.IsAbs(spec.Dir):
 		return protocol.Errorf(protocol.Invalid, "the folder %q of the download %s is not absolute", spec.Dir, id)

@@ -16,9 +16,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // Copy is a commit of a repository in a folder of the machine.
@@ -94,12 +95,12 @@ func Make(cache string, copies []Copy) error {
 }
 
 var (
-	commit = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	repo   = regexp.MustCompile(`^(datasets/)?[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$`)
+	commit = lazyregexp.New(`^[0-9a-f]{40}$`)
+	repo   = lazyregexp.New(`^(datasets/)?[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?$`)
 )
 
 func (c Copy) valid() bool {
-	return commit.MatchString(c.Commit) && repo.MatchString(c.Repo) && filepath.IsAbs(c.Dir) &&
+	return commit().MatchString(c.Commit) && repo().MatchString(c.Repo) && filepath.IsAbs(c.Dir) &&
 		!slices.ContainsFunc(slices.Concat(c.Refs, c.Absent), func(path string) bool { return !fs.ValidPath(path) || path == "." })
 }
 
@@ -203,7 +204,7 @@ func filesOf(dir string) (files []string, err error) {
 // remove takes away the links of a copy, and the folders that are empty then. Clients make
 // relative links, Seer absolute ones.
 func remove(cache string, c Copy) error {
-	if !commit.MatchString(c.Commit) || !repo.MatchString(c.Repo) {
+	if !commit().MatchString(c.Commit) || !repo().MatchString(c.Repo) {
 		return nil // the note was changed by somebody else
 	}
 	for _, name := range c.Refs {

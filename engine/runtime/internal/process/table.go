@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 const (
@@ -47,12 +47,12 @@ func NewTable(d Deps) *Table {
 }
 
 // processID is what clients may call a process: it stands in addresses and in its environment.
-var processID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,99}$`)
+var processID = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,99}$`)
 
 // Start starts a command under its id, or returns the one that has it.
 func (t *Table) Start(spec protocol.ProcessSpec) (*Process, error) {
 	id := spec.ID
-	if id != "" && !processID.MatchString(id) {
+	if id != "" && !processID().MatchString(id) {
 		return nil, protocol.Errorf(protocol.Invalid, "%.110q is not an id for a process: up to 100 letters, digits, _ . : and -, not beginning with . or :", id)
 	}
 	t.mu.Lock()

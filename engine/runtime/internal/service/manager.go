@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -16,14 +15,15 @@ import (
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 	"github.com/seer-engine/seer/engine/runtime/internal/spool"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
-var serviceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
+var serviceName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
 
 // Check refuses a name or a specification that cannot be a service's.
 func Check(name string, spec protocol.ServiceSpec) error {
 	switch {
-	case !serviceName.MatchString(name):
+	case !serviceName().MatchString(name):
 		return protocol.Errorf(protocol.Invalid, "the service name %q is not made of letters, digits, _ . and -", name)
 	case spec.Filename == "" || spec.Filename[len(spec.Filename)-1] == '/':
 		return protocol.Errorf(protocol.Invalid, "the service %s needs a filename", name)
@@ -65,7 +65,7 @@ func (t *Manager) Journal(name string) string { return filepath.Join(t.deps.Dir,
 // and still has a journal.
 func (t *Manager) WithJournal(name string) (*Service, error) {
 	v, err := t.Get(name)
-	if err == nil || !serviceName.MatchString(name) {
+	if err == nil || !serviceName().MatchString(name) {
 		return v, err
 	}
 	if found, _ := journal.Segments(t.Journal(name)); len(found) == 0 {

@@ -3,14 +3,14 @@ package service
 import (
 	"crypto/subtle"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
-var tokenID = regexp.MustCompile(`^t-[A-Za-z0-9_-]{1,98}$`)
+var tokenID = lazyregexp.New(`^t-[A-Za-z0-9_-]{1,98}$`)
 
 const maxTokens = 1000 // of a service
 
@@ -18,7 +18,7 @@ const maxTokens = 1000 // of a service
 // expects.
 func checkToken(t protocol.Token) error {
 	switch {
-	case !tokenID.MatchString(t.ID):
+	case !tokenID().MatchString(t.ID):
 		return protocol.Errorf(protocol.Invalid, "the token id %q is not t- and up to 98 letters, digits, _ and -", t.ID)
 	case len(t.SHA256) != 64 || strings.Trim(strings.ToLower(t.SHA256), "0123456789abcdef") != "":
 		return protocol.Errorf(protocol.Invalid, "the token %s needs the SHA-256 of its secret in hex", t.ID)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 )
 
 // maxWatched is how many folders a recursive watch may have: each takes memory of the
@@ -111,7 +111,7 @@ func (t *Tree) add(dir string, found func(path string, isDir bool) error) error 
 			return err
 		case err != nil:
 			return fs.SkipDir // gone meanwhile, or not ours to see
-		case path != t.root && part.MatchString(d.Name()):
+		case path != t.root && part().MatchString(d.Name()):
 			return skip(d)
 		}
 		if path != dir && found != nil {
@@ -186,11 +186,11 @@ func (t *Tree) Run(ctx context.Context, tell func(protocol.WatchEvent) error, fl
 
 // part is the name of a file or folder that Seer, or the notebook service, writes beside
 // its place, before it has its name.
-var part = regexp.MustCompile(`^\.(seer-(upload-)?([0-9]+|[0-9a-f]{16})|[0-9a-z_]{8}\.part)$`)
+var part = lazyregexp.New(`^\.(seer-(upload-)?([0-9]+|[0-9a-f]{16})|[0-9a-z_]{8}\.part)$`)
 
 // event tells one event. It reports whether nothing can follow.
 func (t *Tree) event(e fsnotify.Event) (over bool, err error) {
-	if e.Name != t.root && part.MatchString(filepath.Base(e.Name)) {
+	if e.Name != t.root && part().MatchString(filepath.Base(e.Name)) {
 		return false, nil
 	}
 	if t.file != "" && filepath.Base(e.Name) != t.file {

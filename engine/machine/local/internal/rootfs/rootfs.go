@@ -6,7 +6,6 @@ import (
 	"context"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/lazyregexp"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -166,7 +166,7 @@ func tooOld(version string) bool {
 	return err != nil || major < "3" || major == "3" && n < 8
 }
 
-var versionOfPython = regexp.MustCompile(`^python(\d+\.\d+)$`)
+var versionOfPython = lazyregexp.New(`^python(\d+\.\d+)$`)
 
 // Interpreter finds the Python of an image. It looks at names only: what an image
 // contains runs nowhere but in the machine. Names of no version are taken as new
@@ -184,7 +184,7 @@ func (s *Tree) Interpreter() (isolation.Interpreter, error) {
 			continue
 		}
 		found := isolation.Interpreter{Executable: executable}
-		if m := versionOfPython.FindStringSubmatch(filepath.Base(real)); m != nil {
+		if m := versionOfPython().FindStringSubmatch(filepath.Base(real)); m != nil {
 			found.Version = m[1]
 			if tooOld(m[1]) {
 				return found, sdk.Errorf(sdk.Unsupported, "the image %s has Python %s, and Seer needs 3.8 or newer; choose another image in image.base", s.Base, m[1])
