@@ -67,7 +67,7 @@ lint-quick:
 
 # What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a model
 # in training, a registry server that has to be compiled, attacks of all kinds, an agent that prints 1 GB.
-LONG := ^(TestRegistry.*|TestAttacksHidden|TestAttacksBuilds|TestAttacksOnCalls|TestAttacksOnPages|TestHostileRequests|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestKilledPull|TestKilledWhileItWaits|TestKilledParts|TestPythonIsKilledOnACloud|TestHubModelsOnACloud|TestHiddenHubModelsOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff|TestTraining|TestAgentThatPrintsMuch)$$
+LONG := ^(TestRegistry.*|TestAttacksHidden|TestAttacksBuilds|TestAttacksOnCalls|TestAttacksOnPages|TestAttacksByLinks|TestHostileRequests|TestHostileAgent|TestHostileAgentOnTheNetwork|TestHostileAgentWithoutIsolation|TestHostileSandbox|TestFunctionsThatMisbehave|TestFunctionsThatMisbehaveForALibrary|TestPluginFaults|TestPluginsNobodyHasHeardOf|TestNotebookFaults|TestPythonStorms|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestKilledPull|TestKilledWhileItWaits|TestKilledParts|TestPythonIsKilledOnACloud|TestHubModelsOnACloud|TestHiddenHubModelsOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff|TestTraining|TestAgentThatPrintsMuch)$$
 # What needs gVisor's runsc, which takes minutes to build, runs in e2e/gvisor.sh.
 GVISOR := TestGVisor|/^gvisor$$
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,9 @@ func interpreter() string {
 	return "/usr/bin/python3"
 }
 
+// storms are the Python tests that take minutes: every fault and every attack of their kind.
+var storms = []string{"tests/test_client_faults.py", "tests/test_hostile.py"}
+
 // The Python tests drive real worker processes and client.py, each file in a process
 // of its own.
 func TestPython(t *testing.T) {
@@ -31,6 +35,15 @@ func TestPython(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
+	runPython(t, slices.DeleteFunc(files, func(file string) bool { return slices.Contains(storms, file) }))
+}
+
+func TestPythonStorms(t *testing.T) {
+	t.Parallel()
+	runPython(t, storms)
+}
+
+func runPython(t *testing.T, files []string) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".py"), func(t *testing.T) {
 			t.Parallel()
