@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/bootid"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -121,6 +122,7 @@ func TestCancelKeepsWhatHasArrived(t *testing.T) {
 	if err := s.load(); err != nil || len(s.recorded) == 0 {
 		t.Fatalf("nothing is recorded: %v", err)
 	}
+	testkit.Eventually(t, "the cancelled requests ended", func() bool { return o.running.Load() == 0 })
 	o.fault = nil
 	before := o.sent.Load()
 	if err := get(t, dir, o.file("f")); err != nil {
