@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -93,14 +95,15 @@ func (p *rented) Create(_ context.Context, spec sdk.MachineSpec, cursor json.Raw
 	// A container would give the machine its own file system and port.
 	boot.Listen, boot.Cache, boot.Scratch = fmt.Sprintf("tcp:127.0.0.1:%d", port), filepath.Join(p.dir, "cache"), filepath.Join(p.dir, spec.Key)
 	boot.Roots = map[string]string{"/workspace": filepath.Join(p.dir, spec.Key, "workspace"), "/models": filepath.Join(p.dir, spec.Key, "models")}
-	for _, dir := range boot.Roots {
+	home := filepath.Join(p.dir, spec.Key, "home")
+	for _, dir := range append(slices.Collect(maps.Values(boot.Roots)), home) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return sdk.CreateStep{}, err
 		}
 	}
 	text, _ := json.Marshal(boot)
 	cmd := exec.Command("/usr/bin/python3", spec.Command[1:]...)
-	cmd.Env = []string{"PATH=/usr/bin:/bin", loader.BootVariable + "=" + string(text)}
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + home, loader.BootVariable + "=" + string(text)}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
