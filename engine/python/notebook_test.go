@@ -28,7 +28,7 @@ func TestNotebook(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, interpreter, "-B", "-m", "unittest", "discover", "-s", "tests/notebook", "-p", filepath.Base(file))
-			cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+			cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "HOME="+t.TempDir())
 			cmd.WaitDelay = 5 * time.Second
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s", cmd, err, out)

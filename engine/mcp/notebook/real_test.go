@@ -39,7 +39,7 @@ func service(t *testing.T, python string) (notebook.Address, string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(python, "-m", "seer_notebook", "--config", file)
-	cmd.Env = append(os.Environ(), "PYTHONPATH=../../python", "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../../python", "PYTHONDONTWRITEBYTECODE=1", "HOME="+t.TempDir())
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
