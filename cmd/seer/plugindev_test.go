@@ -14,6 +14,19 @@ import (
 	"github.com/seer-engine/seer/internal/testkit"
 )
 
+// sharesGo gives the program Go's caches and settings of this test: with others, the standard
+// library would be compiled anew, which takes minutes beside other tests.
+func (p *program) sharesGo() {
+	p.t.Helper()
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "CGO_ENABLED"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.env = append(p.env, name+"="+strings.TrimSpace(string(out)))
+	}
+}
+
 // developing runs seer plugin dev until the test has seen what it waits for.
 func (p *program) developing(dir string, args []string, during func(until func(text string))) string {
 	p.t.Helper()
@@ -51,13 +64,7 @@ func (p *program) developing(dir string, args []string, during func(until func(t
 func TestPluginDev(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // a cache of its own would take a minute
-		out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.env = append(p.env, name+"="+strings.TrimSpace(string(out)))
-	}
+	p.sharesGo()
 	dir := filepath.Join(p.dir, "provider-tiny")
 	p.run("plugin", "new", "provider", "tiny", "--dir", dir)
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
 
 	"strings"
@@ -103,13 +102,7 @@ func TestMirrorModel(t *testing.T) {
 	defer s.Close()
 	p := newProgram(t)
 	p.ownCache()
-	for _, name := range []string{"GOMODCACHE", "GOCACHE"} {
-		out, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.env = append(p.env, name+"="+strings.TrimSpace(string(out)))
-	}
+	p.sharesGo()
 	dir := filepath.Join(p.dir, "fetch-mirror")
 	dist := filepath.Join(dir, "dist")
 	p.run("plugin", "new", "fetcher", "mirror", "--dir", dir)

@@ -135,7 +135,7 @@ class Life(unittest.TestCase):
         running = s.add(self.session, "print('on', flush=True); import time; time.sleep(600)")
         next(e for e in s.events(running["execution"]["id"]) if "on" in str(e))
         waiting = s.add(self.session, "2")
-        until(lambda: "before" in s.path(self.session).read_text(), "the saved notebook")
+        until(lambda: "before\\n" in s.path(self.session).read_text(), "the saved output")
         os.kill(s.server_pid(), signal.SIGKILL)
         session = s.ask("GET", "/sessions/" + self.session)  # it waits until there is a server again
         self.assertEqual((session["state"], session["id"]), ("dead", self.session))
