@@ -14,6 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/closed"
 	"github.com/seer-engine/seer/internal/testkit"
 )
 
@@ -234,14 +235,7 @@ func TestPendingCall(t *testing.T) {
 	}
 }
 
-func (c *fakeCall) stopped() bool {
-	select {
-	case <-c.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (c *fakeCall) stopped() bool { return closed.Is(c.stop) }
 
 // TestSubmit makes a detached call over a connection that breaks, and follows it from
 // another client.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/seer-engine/seer/internal/closed"
 )
 
 // carrier is one websocket under a session. Its positions are guarded by the
@@ -49,14 +51,7 @@ func (k *carrier) close(cause error) {
 	})
 }
 
-func (k *carrier) isDead() bool {
-	select {
-	case <-k.dead:
-		return true
-	default:
-		return false
-	}
-}
+func (k *carrier) isDead() bool { return closed.Is(k.dead) }
 
 func (k *carrier) write(ctx context.Context, b []byte) error {
 	err := k.ws.Write(ctx, websocket.MessageBinary, b)

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/mcp/internal/term"
+	"github.com/seer-engine/seer/internal/closed"
 )
 
 // Tracker is the state that all such work has. A type of work embeds one, and adds fields
@@ -63,14 +64,7 @@ func (t *Tracker) End(f func()) {
 func (t *Tracker) Done() <-chan struct{} { return t.done }
 
 // Ended reports whether Done is closed.
-func (t *Tracker) Ended() bool {
-	select {
-	case <-t.done:
-		return true
-	default:
-		return false
-	}
-}
+func (t *Tracker) Ended() bool { return closed.Is(t.done) }
 
 // Elapsed is how long the work has run, or ran, since it is followed. It is called within
 // View.
@@ -112,12 +106,7 @@ func Wait(ctx context.Context, req *mcp.CallToolRequest, name string, what Runni
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
+	return closed.Is(done)
 }
 
 // Cancelled reports whether the client has cancelled the request. A client that vanishes

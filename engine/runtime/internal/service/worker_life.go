@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
+	"github.com/seer-engine/seer/internal/closed"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -105,14 +106,7 @@ func (w *Worker) ending() string {
 }
 
 // Gone reports whether the process has ended.
-func (w *Worker) Gone() bool {
-	select {
-	case <-w.Exited:
-		return true
-	default:
-		return false
-	}
-}
+func (w *Worker) Gone() bool { return closed.Is(w.Exited) }
 
 // retire lets the calls that have arrived end, for as long as they take within
 // reason. Those that pass through the runtime are waited for before the worker hears
