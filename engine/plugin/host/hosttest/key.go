@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	_ "unsafe" // for go:linkname
 )
 
@@ -17,11 +18,13 @@ var wazeroVersion string
 
 // KeyAsInstalled gives this test binary the keys of the program, so that one set of compiled
 // plugins serves both. Call it before the first host is made; [Prepare] does.
-func KeyAsInstalled() error {
+func KeyAsInstalled() error { return keyAsInstalled() }
+
+var keyAsInstalled = sync.OnceValue(func() error {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", wazero).Output()
 	if err != nil {
 		return fmt.Errorf("go list -m %s: %w", wazero, err)
 	}
 	wazeroVersion = strings.TrimSpace(string(out))
 	return nil
-}
+})
