@@ -78,10 +78,10 @@ compiled: seer
 	@scripts/compiled $(BIN)
 
 # Three packages at a time, as most of them wait for other processes; the longest first,
-# so that none of them runs alone at the end. Four tests of a package run at a time, as
+# so that none of them runs alone at the end. Three tests of a package run at a time, as
 # many wait for leases and timeouts. lint-quick has vetted. Linking is half as
 # dear without symbols that only a debugger reads; reports of races name their lines all the same.
-GOTEST := $(GO) test $(TESTFLAGS) -vet off -parallel 4 -ldflags '-s -w'
+GOTEST := $(GO) test $(TESTFLAGS) -vet off -parallel 3 -ldflags '-s -w'
 unit race-built long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit race-built long-built: export GORACE = atexit_sleep_ms=100

@@ -220,9 +220,9 @@ func TestPythonClientCancels(t *testing.T) {
 import os, signal, threading, urllib.request
 threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try: c.call("forever")
-except KeyboardInterrupt: print("interrupted")
+except KeyboardInterrupt: print("interrupted", flush=True)
 try: c.call("forever", timeout=0.5)
-except TimeoutError: print("timeout")
+except TimeoutError: print("timeout", flush=True)
 print(c.call("add", (1, 1)))
 `)
 	if err != nil || out != "interrupted\ntimeout\n2\n" {
