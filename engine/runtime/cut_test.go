@@ -23,6 +23,7 @@ type cutter struct {
 	*httptest.Server
 	least, most time.Duration // life of a request
 	cuts        atomic.Int64
+	unheard     atomic.Int64 // how many of the next DELETE requests do not get through
 }
 
 func cutting(t testing.TB, address string, least, most time.Duration, tls bool) *cutter {
@@ -45,6 +46,10 @@ func cutting(t testing.TB, address string, least, most time.Duration, tls bool) 
 	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u := r.Header.Get("Upgrade"); u != "" && u != "websocket" {
 			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		if r.Method == http.MethodDelete && c.unheard.Add(-1) >= 0 {
+			misanswer(w)
 			return
 		}
 		ctx, cancel := context.WithCancel(r.Context())

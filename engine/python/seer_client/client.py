@@ -89,19 +89,19 @@ class Client:
         return [c for c in found if not call_id or c.get("id") == call_id]
 
     def cancel(self, call_id: str) -> None:
-        """Ends the call of that name. Where the sandbox is out of reach, it ends by itself when nobody waits for it."""
+        """Ends the call of that name. Where the sandbox stays out of reach, it ends by itself when nobody waits for it."""
         try:
-            one_request(self.info(), "DELETE", "calls/" + call_id, CANCEL_SECONDS)
-        except (Cut, NotThere, Rejected, SeerError):
+            self.request("DELETE", "calls/" + call_id, CANCEL_SECONDS)
+        except SeerError:
             pass
 
-    def request(self, method: str, action: str) -> Any:
-        """A request that may be repeated, until it gets through."""
-        deadline, pause = time.monotonic() + RETRY_SECONDS, 0.05
+    def request(self, method: str, action: str, seconds: Optional[float] = None) -> Any:
+        """A request that may be repeated, until it gets through; for so many seconds, and RETRY_SECONDS where none are said."""
+        deadline, pause = time.monotonic() + (seconds or RETRY_SECONDS), 0.05
         while True:
             info = self.info()
             try:
-                return one_request(info, method, action)
+                return one_request(info, method, action, seconds)
             except (Cut, NotThere, Rejected) as e:
                 if isinstance(e, Rejected) or time.monotonic() + pause > deadline or (info.local and isinstance(e, NotThere)):
                     raise info.unreachable(e) from None

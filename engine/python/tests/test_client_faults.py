@@ -11,7 +11,7 @@ import unittest.mock
 
 import bundle
 import numpy as np
-from client import CallTimeout, Client, Cut, Info, Interrupted, SeerError, Unreachable, dial, options
+from client import CallTimeout, Cancelled, Client, Cut, Info, Interrupted, SeerError, Unreachable, dial, options
 from fake_worker import Frames, Service
 from fakes import HELLO, Front
 from harness import eventually
@@ -168,6 +168,19 @@ class Tunnels(unittest.TestCase):
             front.answers.append((403, {}))
             with self.assertRaisesRegex(Unreachable, "something before it refused the request with HTTP status 403"):
                 client.call("echo", (1,))
+
+    def test_a_cancellation_that_is_lost(self):
+        """It is said again, for the call would go on for minutes."""
+        with Front(service(), tcp=True, hand_over=False) as front, Client(front.file) as client:
+            call = client.submit("sleep", (600,))
+            front.answers += [(502, {}), (404, {})]
+            client.cancel(call.id)
+            self.assertEqual(front.requests[1:], ["DELETE /v1/services/tools/calls/" + call.id] * 3)
+            with self.assertRaises(Cancelled):
+                call.result()
+            front.write_file(endpoint="http://127.0.0.1:1")
+            with unittest.mock.patch("client.CANCEL_SECONDS", 0.2):
+                client.cancel(call.id)  # nobody hears it, and that is no error
 
     def test_many_requests_for_one_answer(self):
         often = unittest.mock.patch("client.WAIT_SECONDS", 0.05)
