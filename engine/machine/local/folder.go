@@ -1,6 +1,7 @@
 package local
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,7 +218,8 @@ func (f folder) make(more ...string) error {
 }
 
 // link gives the folder of the socket its short name. It is made again whenever
-// it is missing: the folder for sockets is emptied at logout.
+// it is missing: the folder for sockets is emptied at logout. Connections that begin together
+// may make it at the same time.
 func (f folder) link() error {
 	target := f.path("socket")
 	if have, err := os.Readlink(f.socketDir); err == nil && have == target {
@@ -226,13 +228,16 @@ func (f folder) link() error {
 	if err := os.MkdirAll(filepath.Dir(f.socketDir), 0o700); err != nil {
 		return err
 	}
-	temporary := fmt.Sprintf("%s.%d", f.socketDir, os.Getpid())
-	_ = os.Remove(temporary)
-	if err := os.Symlink(target, temporary); err != nil {
-		return fmt.Errorf("make the name of the machine's socket: %w", err)
+	err := os.Symlink(target, f.socketDir)
+	if errors.Is(err, fs.ErrExist) { // it leads elsewhere
+		temporary := f.socketDir + "." + rand.Text()
+		if err = os.Symlink(target, temporary); err == nil {
+			if err = os.Rename(temporary, f.socketDir); err != nil {
+				_ = os.Remove(temporary)
+			}
+		}
 	}
-	if err := os.Rename(temporary, f.socketDir); err != nil {
-		_ = os.Remove(temporary)
+	if err != nil {
 		return fmt.Errorf("make the name of the machine's socket: %w", err)
 	}
 	return nil
