@@ -19,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -77,9 +78,12 @@ func TestWatchdog(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the watchdog to be gone", func() bool { return len(pl.watchdogs()) == 0 })
-	eventually(t, "another watchdog", func() bool { // the lock of the first may outlive it for a moment
-		pl.observe(boxes[0].handle)
-		return len(pl.watchdogs()) == 1
+	testkit.EventuallyNil(t, "another watchdog", func() error { // the lock of the first may outlive it for a moment
+		seen := pl.observe(boxes[0].handle)
+		if now := pl.watchdogs(); len(now) != 1 {
+			return fmt.Errorf("%v, and the machine is %+v", now, seen)
+		}
+		return nil
 	})
 	for i, b := range boxes {
 		if len(pl.watchdogs()) != 1 {
