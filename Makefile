@@ -76,6 +76,7 @@ GVISOR := TestGVisor|/^gvisor$$
 .PHONY: compiled
 compiled: seer
 	@scripts/compiled $(BIN)
+	@scripts/python --in .tools/python
 
 # Three packages at a time, as most of them wait for other processes; the longest first,
 # so that none of them runs alone at the end. Three tests of a package run at a time, as
@@ -85,6 +86,7 @@ GOTEST := $(GO) test $(TESTFLAGS) -vet off -parallel 3 -ldflags '-s -w'
 unit race-built long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit race-built long-built: export GORACE = atexit_sleep_ms=100
+unit race-built long-built: export PATH := $(CURDIR)/.tools/python:$(PATH)
 LONGEST := ./cmd/seer ./internal/acceptance ./engine/run ./engine/python ./engine ./engine/runtime ./engine/machine/local ./engine/plugin/host ./engine/agent/doctor
 unit: compiled
 	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' $(LONGEST) ./...
