@@ -34,7 +34,7 @@ func (lab) Context(_ context.Context, name string) (sdk.KubeContext, error) {
 
 func TestPlugin(t *testing.T) {
 	h, p := testprovider.Open(t, "kubernetes", nil, host.Options{Kube: lab{}})
-	testplugin.WantVersion(t, h, kubernetes.Version)
+	testprovider.WantVersion(t, h, kubernetes.Version)
 	info, err := p.Describe(t.Context())
 	if err != nil || info.Name != "kubernetes" || !info.Has(sdk.FeatureRoutes) {
 		t.Errorf("%+v, %v", info, err)

@@ -49,7 +49,7 @@ func newSpec(name string) sdk.MachineSpec {
 
 func TestVersion(t *testing.T) {
 	h, _ := plugin(t, nil, "")
-	testplugin.WantVersion(t, h, runpod.Version)
+	testprovider.WantVersion(t, h, runpod.Version)
 }
 
 func TestLifeInTheHost(t *testing.T) {

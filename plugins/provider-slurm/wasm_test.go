@@ -31,7 +31,7 @@ func (login) Run(_ context.Context, name string, argv []string, stdin io.Reader)
 
 func TestPlugin(t *testing.T) {
 	h, p := testprovider.Open(t, "slurm", map[string]string{"SEER_SLURM_HOST": "me@login"}, host.Options{SSH: login{}})
-	testplugin.WantVersion(t, h, slurm.Version)
+	testprovider.WantVersion(t, h, slurm.Version)
 	info, err := p.Describe(t.Context())
 	if err != nil || info.Name != "slurm" || !info.Has(sdk.FeatureRoutes) {
 		t.Errorf("%+v, %v", info, err)

@@ -84,7 +84,7 @@ func (b *box) Of(string) ([]string, error) {
 
 func TestVersion(t *testing.T) {
 	h, p := testprovider.Open(t, "ssh", nil, host.Options{})
-	testplugin.WantVersion(t, h, ssh.Version)
+	testprovider.WantVersion(t, h, ssh.Version)
 	if info, err := p.Describe(t.Context()); err != nil || info.Name != "ssh" || !info.Has(sdk.FeatureRoutes) {
 		t.Errorf("%+v, %v", info, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seer-engine/seer/internal/testkit"
-	"github.com/seer-engine/seer/internal/testplugin"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -57,7 +57,7 @@ func TestObserveManyAtOnce(t *testing.T) {
 	p := k.provider()
 	mustCreate(t, p, spec(nil))
 	k.reset()
-	testplugin.WantStates(t, p, map[string]sdk.State{"agents/seer-k1@lab": sdk.Running, "agents/seer-k2@lab": sdk.Stopped, "agents/seer-k3@gone": sdk.Unreachable, "nothing": sdk.Stopped})
+	testprovider.WantStates(t, p, map[string]sdk.State{"agents/seer-k1@lab": sdk.Running, "agents/seer-k2@lab": sdk.Stopped, "agents/seer-k3@gone": sdk.Unreachable, "nothing": sdk.Stopped})
 	if n := len(slices.DeleteFunc(k.asked, func(a string) bool { return a != "GET "+podsPath })); n != 1 {
 		t.Errorf("the pods were listed %d times", n)
 	}

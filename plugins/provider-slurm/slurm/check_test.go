@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/testkit"
-	"github.com/seer-engine/seer/internal/testplugin"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,7 +30,7 @@ func envelope(t *testing.T, findings ...sdk.Finding) string {
 // checkOf has the cluster looked at, and gives its findings by name.
 func checkOf(t *testing.T, c *cluster, q sdk.CheckQuery) map[string]sdk.Finding {
 	t.Helper()
-	return testplugin.Check(t, c.provider(), q)
+	return testprovider.Check(t, c.provider(), q)
 }
 
 func healthy(t *testing.T) *cluster {

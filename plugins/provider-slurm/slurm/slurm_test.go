@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/internal/testkit"
-	"github.com/seer-engine/seer/internal/testplugin"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -205,7 +205,7 @@ func TestObserve(t *testing.T) {
 func TestObserveManyAtOnce(t *testing.T) {
 	t.Parallel()
 	c := &cluster{answers: map[string]string{observeScript: running}}
-	testplugin.WantStates(t, c.provider(), map[string]sdk.State{"login/17/seer-k1": sdk.Starting, "login/18/seer-k2": sdk.Stopped, "gone/1/seer-k3": sdk.Unreachable, "nothing": sdk.Stopped})
+	testprovider.WantStates(t, c.provider(), map[string]sdk.State{"login/17/seer-k1": sdk.Starting, "login/18/seer-k2": sdk.Stopped, "gone/1/seer-k3": sdk.Unreachable, "nothing": sdk.Stopped})
 	if len(c.asked) != 1 || !slices.Equal(c.asked[0], []string{"17:seer-k1", "18:seer-k2"}) {
 		t.Fatalf("asked %q", c.asked)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/testkit"
-	"github.com/seer-engine/seer/internal/testplugin"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 	}}
 	check := func(options string) map[string]sdk.Finding {
 		t.Helper()
-		return testplugin.Check(t, l.provider(), sdk.CheckQuery{GPU: "H100", Isolation: "auto", Options: json.RawMessage(options)})
+		return testprovider.Check(t, l.provider(), sdk.CheckQuery{GPU: "H100", Isolation: "auto", Options: json.RawMessage(options)})
 	}
 	found := check(`null`)
 	if found["login to one"].State != sdk.FindingOK || found["python on one"].Detail != "3.12" || found["python on two"].State != sdk.FindingWarning {
