@@ -144,21 +144,22 @@ func Detect(ctx context.Context, places ...string) []sdk.Isolation {
 	return found
 }
 
-// Choose finds the isolation for what was asked: empty or [Auto] for the best
-// that works, or the name of a kind, which is then used or refused. None is
-// chosen by itself only with a warning, and gVisor only by its name.
+// Choose finds the isolation for what was asked: empty or [Auto] for the first of [Detect] that
+// works, or the name of a kind, which is then used or refused. None is chosen by itself only where
+// nothing else works, and with a warning.
 func Choose(ctx context.Context, asked string, places ...string) (Choice, error) {
-	found := sdk.Isolation{}
-	switch asked {
-	case "", Auto, Bubblewrap:
-		var undecided error
-		if found, undecided = detectBubblewrap(ctx); undecided != nil {
+	var found []sdk.Isolation
+	if asked == "" || asked == Auto || asked == Bubblewrap {
+		bubblewrap, undecided := detectBubblewrap(ctx)
+		if undecided != nil {
 			return Choice{}, fmt.Errorf("isolation cannot be chosen: a try of bubblewrap failed: %w; try again, or set isolation to gvisor or none", undecided)
 		}
-	case GVisor:
-		found = detectGVisor(ctx, places)
+		found = append(found, bubblewrap)
 	}
-	return choose(found, asked)
+	if asked == GVisor || len(found) > 0 && asked != Bubblewrap && !found[0].Usable {
+		found = append(found, detectGVisor(ctx, places))
+	}
+	return choose(asked, found...)
 }
 
 // Remedies are what can be done about a kind that cannot be used.
@@ -169,18 +170,24 @@ func Remedies(of sdk.Isolation) []remedy.Remedy {
 	return []remedy.Remedy{{Action: remedy.FixHost}}
 }
 
-// choose decides with what was found of the kind that matters.
-func choose(found sdk.Isolation, asked string) (Choice, error) {
+// choose decides with what was found of the kinds that matter, best first.
+func choose(asked string, found ...sdk.Isolation) (Choice, error) {
 	switch asked {
 	case "", Auto:
-		if found.Usable {
-			return Choice{Kind: found.Name}, nil
+		var reasons []string
+		var remedies []remedy.Remedy
+		for _, i := range found {
+			if i.Usable {
+				return Choice{Kind: i.Name}, nil
+			}
+			reasons, remedies = append(reasons, i.Name+": "+i.Reason), remedy.Add(remedies, Remedies(i)...)
 		}
-		return Choice{Kind: None, Warning: "NO ISOLATION: what runs in the sandbox can read your files and processes, because " +
-			found.Reason, Reason: found.Reason, Remedies: Remedies(found)}, nil
+		reason := strings.Join(reasons, "; ")
+		return Choice{Kind: None, Warning: "NO ISOLATION: what runs in the sandbox can read your files and processes, because no isolation works here: " +
+			reason, Reason: reason, Remedies: remedies}, nil
 	case Bubblewrap, GVisor:
-		if !found.Usable {
-			return Choice{}, remedy.For(sdk.Errorf(sdk.Unsupported, "isolation %s cannot be used: %s", asked, found.Reason), Remedies(found)...)
+		if last := found[len(found)-1]; !last.Usable {
+			return Choice{}, remedy.For(sdk.Errorf(sdk.Unsupported, "isolation %s cannot be used: %s", asked, last.Reason), Remedies(last)...)
 		}
 		return Choice{Kind: asked}, nil
 	case None:

@@ -80,6 +80,15 @@ func detectAndChoose(t *testing.T, kind string) {
 			t.Errorf("%q: %+v, %v", asked, got, err)
 		}
 	}
+	if kind == GVisor { // a plan says the same, by Detect: what follows it may not be weaker
+		t.Setenv("PATH", t.TempDir())
+		installed := bubblewrapPlaces
+		t.Cleanup(func() { bubblewrapPlaces = installed })
+		clear(bubblewrapPlaces[:])
+		if got, err := Choose(ctx, Auto, places()...); err != nil || !reflect.DeepEqual(got, Choice{Kind: GVisor}) {
+			t.Errorf("auto, without bubblewrap: %+v, %v", got, err)
+		}
+	}
 	if got, err := Choose(ctx, None); err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") {
 		t.Errorf("none: %+v, %v", got, err)
 	}
@@ -90,16 +99,20 @@ func detectAndChoose(t *testing.T, kind string) {
 
 func TestUnusableKindIsNeverReplacedInSilence(t *testing.T) {
 	noGVisor := sdk.Isolation{Name: GVisor, Reason: noRunsc, Missing: true}
-	if _, err := choose(noGVisor, GVisor); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), noRunsc) || !remedy.Has(remedy.Of(err), remedy.FixHost) {
+	if _, err := choose(GVisor, noGVisor); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), noRunsc) || !remedy.Has(remedy.Of(err), remedy.FixHost) {
 		t.Errorf("asked for: %v", err)
 	}
 	missing := sdk.Isolation{Name: Bubblewrap, Reason: notInstalled, Missing: true}
-	if _, err := choose(missing, Bubblewrap); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
+	if _, err := choose(Bubblewrap, missing); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
 		t.Errorf("asked for: %v", err)
 	}
-	got, err := choose(missing, Auto)
-	if err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") || !strings.Contains(got.Warning, "apt-get install bubblewrap") || !remedy.Has(got.Remedies, remedy.FixHost) {
+	got, err := choose(Auto, missing, noGVisor)
+	if err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") || !strings.Contains(got.Warning, "apt-get install bubblewrap") ||
+		!strings.Contains(got.Warning, noRunsc) || !remedy.Has(got.Remedies, remedy.FixHost) {
 		t.Errorf("auto: %+v, %v", got, err)
+	}
+	if got, err := choose(Auto, missing, sdk.Isolation{Name: GVisor, Usable: true}); err != nil || !reflect.DeepEqual(got, Choice{Kind: GVisor}) {
+		t.Errorf("auto, with gVisor: %+v, %v", got, err)
 	}
 }
 

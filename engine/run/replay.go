@@ -84,7 +84,7 @@ func (r *runner) confine(ctx context.Context) error {
 	if r.opts.unguarded {
 		return nil
 	}
-	choice, err := isolation.Choose(ctx, agent.Isolation)
+	choice, err := isolation.Choose(ctx, agent.Isolation, r.engine.ToolPlaces()...)
 	if err != nil {
 		return fmt.Errorf("agent.isolation: %w", err)
 	}
