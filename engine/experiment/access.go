@@ -64,19 +64,19 @@ func ParseRate(text string) (Rate, error) {
 func limitFields() []Field {
 	return []Field{
 		{Key: "keep", Kind: KindDuration, Note: "`10m`", Example: "1h", Doc: "How long Seer keeps an answer that nobody has fetched."},
-		{Key: "keep_calls", Kind: KindInt, Note: "100000", Min: 1, Max: maxCount, Doc: "How many calls are remembered."},
-		{Key: "keep_size", Kind: KindSize, Note: "`1GB`", Max: maxSize, Example: "8GB", Doc: "How much of answers is kept."},
+		{Key: "keep_calls", Kind: KindInt, Note: "100000", Min: 1, Max: maxCount, Doc: "Number of calls that the service remembers."},
+		{Key: "keep_size", Kind: KindSize, Note: "`1GB`", Max: maxSize, Example: "8GB", Doc: "Total size of the answers that Seer keeps, in GiB."},
 		{Key: "handle_keep", Kind: KindDuration, Note: "`15m`", Example: "2h", Doc: "How long a value stays in the sandbox after its last use."},
-		{Key: "handles", Kind: KindInt, Note: "1000", Min: 1, Max: maxCount, Doc: "How many values stay in the sandbox; the one used longest ago goes first."},
-		{Key: "handle_size", Kind: KindSize, Note: "a quarter of the memory", Max: maxSize, Example: "4GB", Doc: "How much memory these take, with the bases of views."},
-		{Key: "queue", Kind: KindInt, Note: "10000", Min: 1, Max: maxCount, Doc: "How many calls may wait."},
+		{Key: "handles", Kind: KindInt, Note: "1000", Min: 1, Max: maxCount, Doc: "Number of values that may stay in the sandbox. Beyond it, Seer frees the least recently used one."},
+		{Key: "handle_size", Kind: KindSize, Note: "a quarter of the memory", Max: maxSize, Example: "4GB", Doc: "Memory that these values may take together, in GiB. A view counts with its whole base array."},
+		{Key: "queue", Kind: KindInt, Note: "10000", Min: 1, Max: maxCount, Doc: "Number of calls that may wait. A further call fails with `busy`."},
 	}
 }
 
 func accessFields() []Field {
 	return []Field{
 		{Key: "functions", Kind: KindStrings, Example: "[next_words]", Doc: "The only functions that may be called; empty for all."},
-		{Key: "calls", Kind: KindInt, Note: "any number", Min: 1, Max: maxCount, Doc: "How many calls there may be."},
+		{Key: "calls", Kind: KindInt, Note: "any number", Min: 1, Max: maxCount, Doc: "Maximum number of calls that the agent may make."},
 		{Key: "rate", Kind: KindString, Pattern: ratePattern, Note: "any", Example: "60/min", Doc: "How many calls in how long: a number, `/`, and `s`, `min`, `h` or `d`, or several as in `100/12h`."},
 		{Key: "expires", Kind: KindDuration, Note: "with the sandbox", Example: "2h", Doc: "How long the agent may call."},
 		{Key: "spend", Kind: KindNumber, Note: "no limit", Max: maxMoney, Example: "1.50", Doc: "The most that the calls' running time may cost, in USD, at the price of the machine."},

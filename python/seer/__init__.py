@@ -5,8 +5,9 @@
     with Sandbox(SandboxConfig(gpu="A100", models=[ModelConfig("google/gemma-2-9b")])) as sandbox:
         print(sandbox.exec("nvidia-smi").stdout)
 
-One process of the engine, ``seer engine --stdio``, does the work. It starts with the first
-sandbox, and ends everything that was started when this program ends, however that happens.
+One process of the engine, ``seer engine --stdio``, does the work. It starts when your program first
+needs it. When your program ends, in whatever way, the engine ends all sandboxes that your program
+has started and not detached.
 """
 
 from ._version import __version__

@@ -78,7 +78,7 @@ class PluginError(Error):
 
 
 class ProviderError(Error):
-    """The machine could not be had, or was lost."""
+    """Seer could not get the machine, or lost it."""
 
 
 class UnauthorizedError(Error):

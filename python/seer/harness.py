@@ -4,7 +4,8 @@
     async for message in run_agent(task="Find the layer.", session=session, provider="claude"):
         print(message)
 
-Without ``session``, an agent works in the one session that was created in the same context.
+Without ``session``, the agent works in the one open session that this task, or the code that
+started it, has created. If there is none, or several, run_agent raises an Error.
 
 ``provider`` is ``claude`` (Claude Code), ``codex``, ``gemini`` (Gemini CLI), ``opencode``, a profile
 of your own, ``acp`` (any program that speaks the Agent Client Protocol) or ``command`` (any
@@ -60,8 +61,9 @@ class AgentMessage:
 class AgentError(Error):
     """An agent failed.
 
-    ``exit_code`` is that of its program, 128 and its number for a signal. ``reason`` is how its turn
-    has ended, such as ``"error"`` or ``"max_turn_requests"``, and empty for ``provider="command"``.
+    ``exit_code`` is the program's exit code, or 128 plus the number of the signal that ended it.
+    ``reason`` says how its last turn ended, such as ``"error"`` or ``"max_turn_requests"``; it is
+    empty for ``provider="command"``.
     """
 
     def __init__(self, exit_code: int, said: list[str], reason: str = ""):
@@ -81,19 +83,19 @@ async def run_agent(
     ``scoped.serve(…, expose_as="prompt")``. ``mcp_servers`` and ``mcp_config`` add to the servers of
     the session.
 
-    ``model`` is the language model, by default the program's own choice; ``max_turns`` how many
-    answers of it the agent gets; ``timeout`` seconds, or a text such as ``"30m"``; ``budget`` the
-    most that the language model may cost, in US dollars. Other keywords are fields of ``agent`` in an
-    experiment: ``command``, ``args``, ``base_url``, ``secrets``, ``tools``, ``skills``, ``env``,
-    ``network``, ``memory`` and so on.
+    ``model`` is the language model (default: the program's own choice). Three limits are off by
+    default: ``max_turns`` is a number of answers of the language model, ``timeout`` is in seconds
+    or a text such as ``"30m"``, and ``budget`` is the cost of the language model, in US dollars.
+    Other keywords are fields of ``agent`` in an experiment: ``command``, ``args``, ``base_url``,
+    ``secrets``, ``tools``, ``skills``, ``env``, ``network``, ``memory`` and so on.
 
     The key of the language model, such as ``ANTHROPIC_API_KEY``, comes from the environment or from
     ``.env`` in the working folder. The agent does not get it: a proxy of Seer holds it and measures
-    the cost. If the program of ``provider`` or the key is missing, that is a ConfigError.
+    the cost. A missing program or key raises a ConfigError.
 
-    The agent is confined: it has the session's folder, and reaches the session's sandboxes. The run
-    gets a folder in ``runs_dir``, with its messages, events and costs, as ``seer runs`` shows them;
-    ``None`` leaves none.
+    The agent is confined: it sees the session's folder and reaches the session's sandboxes. Seer
+    writes the messages, events and costs of the run into a folder in ``runs_dir`` (default: ``runs``
+    in the working folder). With ``runs_dir=None`` it writes none.
 
     When you close or cancel the generator, Seer asks the agent to stop. If the agent fails, the
     generator raises an AgentError after the last message.

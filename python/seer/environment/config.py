@@ -91,8 +91,9 @@ class VolumeConfig:
 class SandboxConfig:
     """A sandbox: its machine and its contents.
 
-    ``gpu=None`` is a machine without a GPU. Without ``provider``, the sandbox is on this computer
-    if that has the GPU or none is wanted, and else at the default cloud.
+    ``gpu=None`` is a machine without a GPU. Without ``provider``, Seer uses this computer if ``gpu``
+    is None or this computer has the GPU. Otherwise it rents the machine at Modal, or at the provider
+    that ``providers.default_gpu`` of your configuration names.
     """
 
     gpu: Union[str, list[str], None] = "A100"  #: type, or types in order of preference
@@ -108,23 +109,23 @@ class SandboxConfig:
     secrets: list[str] = field(default_factory=list)  #: names of variables of this computer, or of .env
     env: dict[str, str] = field(default_factory=dict)  #: variables of the sandbox
     timeout: Union[int, float, str, None] = None  #: seconds, or "2h"; default 3600; the sandbox then ends
-    idle_timeout: Union[int, float, str, None] = None  #: the same, without use; default never
+    idle_timeout: Union[int, float, str, None] = None  #: seconds, or "15m", without use, after which the sandbox ends; default never
     local_files: list[tuple[PathLike, str]] = field(default_factory=list)  #: (here, in the sandbox)
     local_dirs: list[tuple[PathLike, str]] = field(default_factory=list)  #: (here, in the sandbox)
     debug: Optional[bool] = None  #: VS Code in the browser; default False
-    provider: Union[str, list[str], None] = None  #: or a list in order of preference; default see above
-    max_wait: Union[int, float, str, None] = None  #: seconds or "20m" in each provider's queue, before the next of the list
+    provider: Union[str, list[str], None] = None  #: "local", a plugin's name, or a list in order of preference; default: see above
+    max_wait: Union[int, float, str, None] = None  #: longest wait in each provider's queue; default "5m", "30m" for the last choice
     provider_options: Optional[dict[str, Any]] = None  #: options by the name of a provider
     image: Union[ImageConfig, str, None] = None  #: file system to start from
     volumes: list[VolumeConfig] = field(default_factory=list)  #: disks that outlive the sandbox
     cpu: Optional[float] = None  #: minimum cores; default the provider's
-    memory: Union[str, float, None] = None  #: minimum GiB, or "16GB"; default the provider's
+    memory: Union[str, float, None] = None  #: minimum memory in GiB, or "16GB" (16 GiB); default the provider's
     disk: Union[str, float, None] = None  #: GB, or "100GB"; default the provider's
     region: Union[str, list[str], None] = None  #: in the provider's names; default anywhere
     max_price: Optional[float] = None  #: US dollars an hour; default any
-    budget: Optional[float] = None  #: US dollars of this sandbox; default as timeout allows
-    ports: list[int] = field(default_factory=list)  #: of the sandbox, to be reached
-    host_ports: list[int] = field(default_factory=list)  #: of this computer, that the sandbox reaches; local only
+    budget: Optional[float] = None  #: most that the sandbox may cost, in US dollars; default no limit but timeout
+    ports: list[int] = field(default_factory=list)  #: further ports of the sandbox to make reachable
+    host_ports: list[int] = field(default_factory=list)  #: ports of this computer's 127.0.0.1 that the sandbox reaches; local provider only
     isolation: Optional[str] = None  #: "auto", "gvisor", "bubblewrap" or "none"; default "auto"
     nested_sandbox: Optional[bool] = None  #: programs may make sandboxes of their own; default False
     network: Union[str, list[str], None] = None  #: "open", "none", "host", or the only hosts; default "open"

@@ -101,9 +101,9 @@ class EnvironmentHandle:
 async def setup_environment(config: ExperimentConfig, *, max_wait: float = 0) -> EnvironmentHandle:
     """Makes the sandbox of an experiment: machine, packages, models, repositories and Jupyter.
 
-    ``max_wait`` is for how long to wait while no machine or GPU that fits is free, instead of
-    the ``max_wait`` of the sandbox's fields. The models are on disk and none is loaded; no notebook
-    is open. The sandbox ends with
+    ``max_wait`` is the longest wait for a free machine or GPU, in seconds; 0 takes the ``max_wait``
+    of the sandbox's fields. The models are on disk but not loaded, and no notebook is open. The
+    sandbox ends with
     ``handle._client.terminate_sandbox(handle.sandbox_id)``, with ``handle.sandbox.terminate()``,
     and with this program.
     """

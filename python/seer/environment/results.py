@@ -30,7 +30,7 @@ class ExecResult:
 
 
 class CommandError(Error):
-    """A command that was to succeed failed. ``result`` is how."""
+    """A command that ran with ``check=True`` failed. ``result`` is its ExecResult."""
 
     def __init__(self, command: str, result: ExecResult):
         self.result = result

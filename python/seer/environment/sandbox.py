@@ -47,10 +47,10 @@ class Sandbox:
         self, config: Optional[SandboxConfig] = None, name: Optional[str] = None, progress: Optional[Progress] = None, *,
         max_wait: float = 0,
     ):
-        """``max_wait`` is for how long to wait while no machine or GPU that fits is free, instead
-        of the ``max_wait`` of ``config``; ``math.inf`` waits without a limit. ``name`` is another
-        way to find the sandbox. ``progress`` is called with each event, and with it as a sentence;
-        without it, a notebook or a terminal shows how far the work is."""
+        """``name`` is a name by which ``from_id`` and ``seer`` find the sandbox. ``max_wait`` is
+        the longest wait for a free machine or GPU, in seconds: 0 takes the ``max_wait`` of
+        ``config``, and ``math.inf`` sets no limit. Seer calls ``progress`` with each event and its
+        sentence. Without ``progress``, a notebook or a terminal shows the progress of the work."""
         __tracebackhide__ = True
         problems = _wrong(config, name, progress, max_wait)
         if problems:
@@ -134,7 +134,8 @@ class Sandbox:
 
     @blocking
     async def detach(self, seconds: Optional[float] = None) -> None:
-        """Lets the sandbox outlive this program, for some seconds or its timeout."""
+        """Keeps the sandbox running after this program ends, for ``seconds`` or, by default, until its
+        ``timeout``."""
         if seconds is None:
             hard_end = self._info["lease"]["hard_end"]
             seconds = max(1.0, _unix(hard_end) - time.time())
@@ -145,10 +146,11 @@ class Sandbox:
         self, cmd: Union[str, list[str]], *, cwd: Optional[str] = None, env: Optional[dict[str, str]] = None,
         input: Union[str, bytes, None] = None, timeout: Optional[float] = None, check: bool = False, limit: int = 10 << 20,
     ) -> ExecResult:
-        """Runs a command: a text is for a shell, a list is a program and its arguments.
+        """Runs a command. A string runs in a shell; a list is a program and its arguments.
 
-        ``timeout`` is in seconds. ``limit`` is how many bytes are kept of stdout and of stderr.
-        With ``check``, a command that fails is a CommandError.
+        ``timeout`` is in seconds (default: no limit). ``limit`` is how many bytes of stdout and of
+        stderr are kept, each (default: 10 MiB). With ``check``, a command that fails raises a
+        CommandError.
         """
         params: wire.ExecParams = {
             "sandbox": self.sandbox_id, "cwd": cwd or "", "env": env or {}, "stdin": _encoded(input),

@@ -80,9 +80,9 @@ def _imported(name: str, folder: str) -> ModuleType:
 class ServedLibrary(Library):
     """The functions of an interface, as a module that can be imported.
 
-    ``library.f(1)`` and ``import NAME; NAME.f(1)`` call the same function in the sandbox. If a name
-    is served again, ``import NAME`` is the newest module; a module that was imported before, and
-    the library of each ``serve``, stay what they are.
+    ``library.f(1)`` and ``import NAME; NAME.f(1)`` call the same function in the sandbox. If you
+    serve a name again, ``import NAME`` loads the newest module. Modules that you imported before,
+    and the libraries that ``serve`` returned before, still call their own sandbox.
     """
 
     interface: Any  #: the functions with their types and texts, as JSON has them

@@ -1,8 +1,8 @@
 """Seer as a sandbox of Inspect AI: ``sandbox="seer"`` or ``sandbox=("seer", "seer.yaml")``.
 
-The file is an experiment, of which only ``sandbox`` counts; its effects are those of the task,
-whose code runs on this computer anyway. Without one, a sample gets a small sandbox of this
-computer.
+The file is an experiment; Inspect uses only its field ``sandbox``. Seer does not ask you to confirm
+the effects of the file, because the code of the task runs unconfined on this computer anyway.
+Without a file, each sample gets a sandbox of this computer without a GPU.
 """
 
 from .sandbox import SeerSandbox, SeerSandboxConfig

@@ -48,8 +48,8 @@ func newDoctor(a *cli.App) *cobra.Command {
   seer agent doctor gemini --isolation gvisor`,
 		RunE: func(cmd *cobra.Command, given []string) error { return d.run(cmd.Context(), given) },
 	}
-	c.Flags().StringVar(&d.opts.Isolation, "isolation", "auto", "of the programs: auto, bubblewrap, gvisor or none")
-	c.Flags().DurationVar(&d.opts.Timeout, "timeout", 3*time.Minute, "of each of the three runs of a program")
+	c.Flags().StringVar(&d.opts.Isolation, "isolation", "auto", "isolation of the programs: auto, bubblewrap, gvisor or none")
+	c.Flags().DurationVar(&d.opts.Timeout, "timeout", 3*time.Minute, "time limit of each of the three runs of a program")
 	return c
 }
 

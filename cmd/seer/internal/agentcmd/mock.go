@@ -28,7 +28,7 @@ script, and says by which variable each agent finds the model.`
 
 // New makes the family of commands.
 func New(a *cli.App) *cobra.Command {
-	return cli.Family("agent", "Test agents without a model", newDoctor(a), newMock(a))
+	return cli.Family("agent", "Test agents against a scripted model", newDoctor(a), newMock(a))
 }
 
 type mockCommand struct {

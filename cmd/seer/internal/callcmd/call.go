@@ -59,7 +59,7 @@ and Seer prints its name for seer calls.`,
 	}
 	c.Flags().StringVar(&f.args, "args", "", "all arguments as one `JSON` object or list")
 	addConnection(c, &f.connection)
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "cancel the call after this long, as in 90s or 5m")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "cancel the call after this long, as in 90s or 5m (default: the function's own\ntimeout, if it has one)")
 	f.show.add(c)
 	c.Flags().BoolVar(&f.detach, "detach", false, "do not wait: print the call's name, for seer calls wait")
 	c.Flags().StringVar(&f.id, "id", "", "the call's `NAME`; a second call with the same name joins the first instead of\nrunning again (8 to 100 of a-z A-Z 0-9 _ . -)")

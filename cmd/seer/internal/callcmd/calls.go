@@ -82,7 +82,7 @@ Once the answer is printed or written, it counts as fetched, and Seer does not k
 	}
 	f.add(a, c)
 	show.add(c)
-	c.Flags().DurationVar(&timeout, "timeout", 0, "stop waiting after this long; the call continues")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "stop waiting after this long; the call continues (default: no limit)")
 	return c
 }
 

@@ -25,7 +25,7 @@ func newServe(a app) *cobra.Command {
 	var f serveFlags
 	var pairs []string
 	c := &cobra.Command{
-		Use:   "serve ID FILE --as MODE --name NAME --out DIR [--option KEY=VALUE]… [--watch]",
+		Use:   "serve ID FILE [--as MODE] [--name NAME] [--out DIR] [--option KEY=VALUE]… [--watch]",
 		Short: "Serve the functions of a Python file to an agent",
 		Long: `Load FILE in a worker of the sandbox, and write the files with which an agent calls its
 @expose functions to DIR:

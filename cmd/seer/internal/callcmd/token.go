@@ -37,7 +37,7 @@ type tokenFlags struct {
 func newTokenNew(a app) *cobra.Command {
 	var f tokenFlags
 	c := &cobra.Command{
-		Use:   "new ID SERVICE [--function NAME]… --out FILE",
+		Use:   "new ID SERVICE [--function NAME]… [--out FILE]",
 		Short: "Make a token with limits and write its connection file",
 		Long: `Make a token that can call one service within limits, and write it to a connection
 file for seer call --connection, for seer mcp, or for a library's connection.json. A call
@@ -55,10 +55,10 @@ call the service.
 	}
 	c.Flags().StringVar(&f.name, "name", "", "a `NAME` for the token")
 	c.Flags().StringArrayVar(&f.access.Functions, "function", nil, "a `FUNCTION` that may be called; may be repeated (default: all)")
-	c.Flags().IntVar(&f.access.Calls, "calls", 0, "allow at most this `MANY` calls")
-	c.Flags().StringVar(&f.access.Rate, "rate", "", "allow this rate of calls, as in `60/min`, 5/s or 100/12h")
-	c.Flags().DurationVar(&f.access.Expires, "expires", 0, "let the token expire after this long, as in 2h")
-	c.Flags().Float64Var(&f.access.Spend, "spend", 0, "allow running time of calls that costs at most this many `USD`")
+	c.Flags().IntVar(&f.access.Calls, "calls", 0, "allow at most this `MANY` calls (default: any number)")
+	c.Flags().StringVar(&f.access.Rate, "rate", "", "allow this rate of calls, as in `60/min`, 5/s or 100/12h (default: any rate)")
+	c.Flags().DurationVar(&f.access.Expires, "expires", 0, "let the token expire after this long, as in 2h (default: with the sandbox)")
+	c.Flags().Float64Var(&f.access.Spend, "spend", 0, "allow calls whose running time costs at most this many `USD` (default: no limit)")
 	c.Flags().StringArrayVar(&f.arguments, "argument", nil, "limit an argument: `FUNCTION.PARAMETER=SCHEMA`; may be repeated")
 	c.Flags().StringVarP(&f.out, "out", "o", "connection.json", "the connection `FILE` to write; it must not exist")
 	return c

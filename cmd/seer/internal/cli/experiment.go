@@ -85,8 +85,8 @@ func AddUnguarded(c *cobra.Command, o *engine.CheckOptions) {
 
 // AddWait adds the flags for machines that are not free yet.
 func AddWait(c *cobra.Command, o *engine.CheckOptions) {
-	c.Flags().Var(maxWaitFlag{o}, "max-wait", "as --wait, for at most this `duration`, such as 90m")
-	f := c.Flags().VarPF(waitFlag{o}, "wait", "", "wait until a machine or GPU that fits is free; for the GPUs of this computer,\nin the order in which people asked")
+	c.Flags().Var(maxWaitFlag{o}, "max-wait", "wait for a machine or GPU that fits for at most this `duration`, such as 90m\n(default: sandbox.max_wait of the experiment)")
+	f := c.Flags().VarPF(waitFlag{o}, "wait", "", "wait without a limit until a machine or GPU that fits is free; starts that wait\nfor this computer's GPUs get them in the order of their requests")
 	f.NoOptDefVal = "true"
 }
 

@@ -18,7 +18,7 @@ type trustFlags struct{ always, once bool }
 // AddTrust adds the flags that answer the question for an experiment's effects.
 func (a *App) AddTrust(c *cobra.Command) {
 	c.Flags().BoolVar(&a.trust.always, "trust", false, "confirm permanently what the experiment does beyond its folder\nand its confinement")
-	c.Flags().BoolVarP(&a.trust.once, "yes", "y", false, "confirm it once")
+	c.Flags().BoolVarP(&a.trust.once, "yes", "y", false, "as --trust, but for this command only")
 }
 
 // askTrust shows the effects and asks for them, unless a flag has answered.

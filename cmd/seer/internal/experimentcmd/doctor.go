@@ -35,12 +35,12 @@ do if one is missing. Nothing is changed.
 With --fix, install missing programs: bubblewrap with apt-get, as root or with sudo;
 gVisor (built with Go) and code-server (built with npm) in ~/.local/share/seer/tools.
 
-With --provider, have a provider of your own machines, such as ssh or slurm, look at what
-its machines need: login, disk, GPUs, Python, isolation, connections, limits. Starts do
-the same before anything is queued, and take findings of the last minutes for true. With
---file, look at what an experiment needs and with its provider_options, which --set
-changes. With --on-node, a batch system may queue a job of some seconds, which looks at a
-compute node. Nothing else is changed.`,
+With --provider, a provider of your own machines (ssh, slurm, kubernetes) checks what its
+machines need: login, disk, GPUs, Python, isolation, connections, limits. seer up, run
+and plan make the same checks before they queue anything. They reuse findings for 10
+minutes, but never a failure. --file checks what that experiment needs, with its
+provider_options; --set overrides its fields. --on-node lets a batch system queue a job
+of some seconds that checks a compute node. The checks change nothing else.`,
 		Example: "  seer doctor\n  seer doctor --fix\n  seer doctor --provider slurm --file seer.yaml --on-node",
 		Args:    cli.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,10 +58,10 @@ compute node. Nothing else is changed.`,
 		},
 	}
 	c.Flags().BoolVar(&f.fix, "fix", false, "install missing programs")
-	c.Flags().StringVar(&f.provider, "provider", "", "look at what machines of this `provider` need")
+	c.Flags().StringVar(&f.provider, "provider", "", "check what machines of this `provider` need")
 	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)
-	c.Flags().StringVar(&f.file, "file", "", "the experiment `FILE` whose machine is looked at")
-	c.Flags().BoolVar(&f.onNode, "on-node", false, "allow a short job that looks at a compute node")
+	c.Flags().StringVar(&f.file, "file", "", "check what the experiment `FILE` needs (default: what most machines need)")
+	c.Flags().BoolVar(&f.onNode, "on-node", false, "allow a short job that checks a compute node")
 	cli.AddSet(c, &f.set)
 	return c
 }

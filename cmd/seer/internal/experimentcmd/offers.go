@@ -46,7 +46,7 @@ every form of A100; H100-SXM matches only that form.`,
 	f.BoolVar(&cpu, "cpu", false, "list machines without a GPU")
 	f.IntVar(&q.GPUCount, "gpu-count", 1, "`number` of GPUs in one machine")
 	f.StringArrayVar(&q.Regions, "region", nil, "list only this `region`; may be repeated")
-	f.Float64Var(&most, "max-price", 0, "list only machines below this many `dollars` an hour")
+	f.Float64Var(&most, "max-price", 0, "list only machines that cost at most this many `dollars` an hour (default: any price)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if q.GPUCount < 1 {
 			return cli.Usagef("--gpu-count must be 1 or more")

@@ -54,7 +54,7 @@ The exit code is 11 if the agent fails, and 15 if nobody has confirmed the exper
 	cli.AddUnguarded(c, &o.Check)
 	cli.AddWait(c, &o.Check)
 	a.AddTrust(c)
-	c.Flags().BoolVar(&o.Keep, "keep", false, "keep the sandbox running when the agent has ended")
+	c.Flags().BoolVar(&o.Keep, "keep", false, "keep the sandbox after the agent has ended, until seer down or its timeout")
 	c.Flags().StringVar(&o.In, "in", "", "use the running `SANDBOX`, with the functions and models that it has loaded,\nand leave it as it is")
 	_ = c.RegisterFlagCompletionFunc("in", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return a.CompleteSandbox(cmd, nil, begun)

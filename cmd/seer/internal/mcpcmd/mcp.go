@@ -64,7 +64,7 @@ Without that flag, Seer makes a token for this run and shows it on stderr.`,
 		})
 	}
 	f.StringVar(&m.files, "files", "", "with --shell, let tools copy files to and from `DIR` of this computer")
-	f.DurationVar(&m.wait, "wait", 0, "answer after this long if a tool has not finished, and let its call continue\n(default: the known limit of the client, otherwise 45s)")
+	f.DurationVar(&m.wait, "wait", 0, "answer after this long if a tool has not finished, and let its call continue\n(default: 20s to 4m for known clients, 45s for others)")
 	f.Int64Var(&m.handleAbove, "handle-above", mcp.DefaultHandleAbove, "keep results above this size in `BYTES` in the sandbox")
 	f.BoolVar(&m.callIDs, "call-ids", false, "with --connection, end each result with [call:ID], by which an agent cites the call")
 	f.StringVar(&m.http, "http", "", "serve HTTP at `ADDRESS`, such as 127.0.0.1:8080")

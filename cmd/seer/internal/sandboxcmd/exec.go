@@ -44,7 +44,7 @@ of its own: seer exec -i lab -- bash reads your lines, but shows no prompt.
 			}))
 		},
 	}
-	c.Flags().DurationVar(&timeout, "timeout", 0, "kill the command after this long, as in 90s or 5m")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "kill the command after this long, as in 90s or 5m (default: no limit)")
 	c.Flags().BoolVarP(&interactive, "stdin", "i", false, "pass standard input also from a terminal")
 	return c
 }

@@ -42,8 +42,8 @@ machine uses, and what ended machines have left.
 Starts cache layers of packages, unpacked images, systems with packages and copies of
 hidden models on this computer. gc removes entries that nobody has used for 30 days;
 starts do the same once a day. Entries that a sandbox or a snapshot needs stay. With
---dry-run, gc only reports what it would remove from the disk: it asks no provider,
-and ends and removes nothing.`,
+--dry-run, gc ends and removes nothing, and looks for no expired sandboxes. It lists
+the cache entries that it would remove on this computer or at the named providers.`,
 		Example: "  seer gc\n  seer gc --dry-run --unused 7\n  seer gc --keep 20\n  seer gc --provider runpod",
 		Args:    cli.Args(0, 0, "no argument"),
 		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
@@ -64,7 +64,7 @@ and ends and removes nothing.`,
 	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)
 	c.Flags().IntVar(&disk.unused, "unused", 30, "remove cache entries that nobody has used for this many `days`")
 	c.Flags().Float64Var(&disk.keep, "keep", 0, "keep at most this many `GB` of the cache (default: no limit); entries used in\nthe last day always stay")
-	c.Flags().BoolVar(&disk.dryRun, "dry-run", false, "only report what would be removed from this computer's disk, and its size")
+	c.Flags().BoolVar(&disk.dryRun, "dry-run", false, "list the cache entries that gc would remove, and their size; remove nothing")
 	return c
 }
 

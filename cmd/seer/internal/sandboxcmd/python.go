@@ -57,7 +57,7 @@ and shares its variables with the agent's run_python and with earlier code.
 	}
 	c.Flags().StringVarP(&code, "code", "c", "", "the `CODE` to run")
 	c.Flags().BoolVar(&session, "session", false, "run in the interpreter of the session, with its variables")
-	c.Flags().DurationVar(&timeout, "timeout", 0, "kill the interpreter after this long, as in 90s or 5m")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "kill the interpreter after this long, as in 90s or 5m (default: no limit)")
 	return c
 }
 

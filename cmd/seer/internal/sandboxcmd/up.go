@@ -25,8 +25,8 @@ func newUp(a app) *cobra.Command {
 		Long: `Start the sandbox of an experiment: machine, models, files, variables, secrets. Then
 load the interfaces that the file names under serve. No agent runs; see run. The sandbox
 outlives this command. You can use it from any terminal until seer down or its timeout
-ends it. If an interface does not load, the sandbox stays, so that you can mend the file
-and serve it again.
+ends it. If an interface does not load, the sandbox stays: fix the file and serve it
+with seer serve.
 
 The ID goes to stdout.`,
 		Example: `  seer up seer.yaml --name lab
@@ -112,7 +112,7 @@ func (a app) serveAll(ctx context.Context, s *engine.Sandbox, exp *experiment.Ex
 		o := engine.ServeOptionsOf(spec)
 		o.Progress, o.Record = a.UI.Progress, !exp.NoRecord
 		if _, err := s.Serve(ctx, o); err != nil {
-			return fmt.Errorf("%w (the sandbox %s runs: mend the file, then seer serve it, or seer down)", exp.Explain(err), s.ID())
+			return fmt.Errorf("%w (the sandbox %s runs: fix the file, then seer serve it, or seer down)", exp.Explain(err), s.ID())
 		}
 	}
 	return nil

@@ -25,8 +25,9 @@ With --memory, also save the processes; seer up --snapshot then continues them i
 sandbox. This needs isolation: gvisor and a network of its own. What the processes have
 on a GPU is saved with them, and goes back to the same GPU.
 
-Without NAME: save the whole file system at the sandbox's provider, if it supports that,
-and print the snapshot's ID. An experiment starts from it with image: {snapshot: ID}.
+Without NAME: save an image of the whole file system at the sandbox's provider, if it
+supports that, and print the image's reference. An experiment starts from it with
+image: {snapshot: REFERENCE}; seer up --snapshot takes a NAME only.
 
 Snapshots outlive the sandbox.`,
 		Example:           "  seer snapshot lab after-setup\n  seer up seer.yaml --snapshot after-setup\n  seer snapshot lab   # at the provider",
