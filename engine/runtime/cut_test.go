@@ -18,11 +18,12 @@ import (
 // cutter is a tunnel that cuts every request and every websocket after a while,
 // answers in the name of its machine, and passes no other upgrades. The life of a
 // websocket begins when it is there: on a computer on which that takes long, so does
-// what follows.
+// what follows. Where no request lives long enough to be answered, each lives longer.
 type cutter struct {
 	*httptest.Server
 	least, most time.Duration // life of a request
 	cuts        atomic.Int64
+	unanswered  atomic.Int64 // cuts since the last answer
 	unheard     atomic.Int64 // how many of the next DELETE requests do not get through
 }
 
@@ -37,6 +38,7 @@ func cutting(t testing.TB, address string, least, most time.Duration, tls bool) 
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { misanswer(w) },
 		ModifyResponse: func(resp *http.Response) error {
+			c.unanswered.Store(0)
 			if begin, ok := resp.Request.Context().Value(upgraded{}).(func()); ok {
 				begin()
 			}
@@ -54,9 +56,9 @@ func cutting(t testing.TB, address string, least, most time.Duration, tls bool) 
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		stop := context.AfterFunc(ctx, func() { c.cuts.Add(1) })
+		stop := context.AfterFunc(ctx, func() { c.cuts.Add(1); c.unanswered.Add(1) })
 		defer stop()
-		began, life := time.Now(), c.least+rand.N(c.most-c.least+1)
+		began, life := time.Now(), (c.least+rand.N(c.most-c.least+1))*time.Duration(1+c.unanswered.Load()/8)
 		timer := time.AfterFunc(life, cancel)
 		defer timer.Stop()
 		if r.Header.Get("Upgrade") != "" {
