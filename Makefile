@@ -94,11 +94,12 @@ unit: compiled
 # The race detector doubles the time of the tests, so it runs with e2e. Without what tests other
 # programs than ours, and without what runs Seer only as a program, which has no detector. Plugins as
 # Wasm have one thread, and their host has tests of its own; so has engine/run, which tries agents.
+# Races are the same for an ordinary user, as whom some tests run again.
 NORACE := /internal/(acceptance|archtest)$$|/cmd/seer|/examples|/python$$|/plugin/scaffold$$|/plugins/[^/]*$$|/agent/doctor$$
 .PHONY: race race-built
 race: setup-test build compiled race-built
 race-built:
-	$(RACE) $(GOTEST) -race -p 3 -timeout 40m -skip '$(LONG)|$(GVISOR)' $$($(GO) list $(LONGEST) ./... | grep -vE '$(NORACE)')
+	$(RACE) $(GOTEST) -race -p 3 -timeout 40m -skip '$(LONG)|$(GVISOR)|AsOrdinaryUser' $$($(GO) list $(LONGEST) ./... | grep -vE '$(NORACE)')
 
 # Everything must keep compiling where we cannot run it; part of e2e. What `runtime` and
 # `seer` have compiled is not compiled anew.
