@@ -91,15 +91,18 @@ LONGEST := ./cmd/seer ./internal/acceptance ./engine/run ./engine/python ./engin
 unit: compiled
 	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' $(LONGEST) ./...
 
-# The race detector doubles the time of the tests, so it runs with e2e. Without what tests other
-# programs than ours, and without what runs Seer only as a program, which has no detector. Plugins as
-# Wasm have one thread, and their host has tests of its own; so has engine/run, which tries agents.
-# Races are the same for an ordinary user, as whom some tests run again.
+# The race detector doubles the time of the tests, so it runs with e2e. NORACE is what tests other
+# programs than ours, what runs Seer only as a program, which has no detector, plugins, which have one
+# thread, and what tries agents, as engine/run does. Packages in which nothing runs at once are left
+# out, too, and tests that run again as an ordinary user: races are the same for one.
 NORACE := /internal/(acceptance|archtest)$$|/cmd/seer|/examples|/python$$|/plugin/scaffold$$|/plugins/[^/]*$$|/agent/doctor$$
+ATONCE := ^\s*go [a-z]|\.Go\(|AfterFunc|\.Parallel\(|httptest
 .PHONY: race race-built
 race: setup-test build compiled race-built
 race-built:
-	$(RACE) $(GOTEST) -race -p 3 -timeout 40m -skip '$(LONG)|$(GVISOR)|AsOrdinaryUser' $$($(GO) list $(LONGEST) ./... | grep -vE '$(NORACE)')
+	$(RACE) $(GOTEST) -race -p 3 -timeout 40m -skip '$(LONG)|$(GVISOR)|AsOrdinaryUser' \
+		$$($(GO) list -f '{{.ImportPath}} {{.Dir}}' $$($(GO) list $(LONGEST) ./... | grep -vE '$(NORACE)') | \
+			while read -r package dir; do ! grep -qE '$(ATONCE)' "$$dir"/*.go || echo "$$package"; done)
 
 # Everything must keep compiling where we cannot run it; part of e2e. What `runtime` and
 # `seer` have compiled is not compiled anew.
