@@ -58,7 +58,7 @@ class Answers:
         header = self._journal.result(call.id, n, body, encoded.tagged, seconds, call.gpu)
         if borrowed and in_memory(self._journal, call.id):
             self._lent.append((call.id, n, body))
-        arrival = self._stager.arrival(encoded)
+        arrival = self._stager.arrival(encoded) if encoded.buffers else None
         with self._scheduler.lock:
             # A connection that is written to only queues the answer: this thread sends it, and can wait for what is still to come.
             slow = [f.connection for f in call.followers if not f.connection.writing] if arrival is not None else []

@@ -39,7 +39,7 @@ class Writer:
         store = self.store
         if store is None:
             return 0
-        if self._record and self._closed + store.written > self._undrained:
+        if self._closed + store.written > self._undrained and self._record:
             raise JournalFull("the record of calls is %d MiB behind, for nobody takes it; the call did not run, send it again later"
                               % (self._undrained >> 20))
         size = len(body) if type(body) is bytes else parts_of(body)[1]

@@ -26,31 +26,32 @@ class GPUMemory:
 
     def begin(self, id: str) -> None:
         """A call begins to run."""
-        with self._lock:
-            self._look()
-            self._peaks[id] = {}
+        self._look()
+        self._peaks[id] = {}
 
     def end(self, id: str, seconds: float) -> GPUUse:
         """The call has ended after so many seconds. One that has not begun has used nothing."""
-        with self._lock:
-            if id not in self._peaks:
-                return NOTHING
-            self._look()
-            peaks = self._peaks.pop(id)
+        self._look()
+        peaks = self._peaks.pop(id, None)
         return GPUUse(sum(peaks.values()), seconds * len(peaks)) if peaks else NOTHING
 
     def _look(self) -> None:
         """Adds what torch has counted since the last look to the calls that have run since."""
         torch: Any = sys.modules.get("torch")
-        cuda = getattr(torch, "cuda", None)
+        if torch is None:
+            return
         try:
-            if cuda is None or not cuda.is_initialized():
-                return
-            for device in range(cuda.device_count()):
-                most = int(cuda.max_memory_allocated(device))
-                cuda.reset_peak_memory_stats(device)
-                for peaks in self._peaks.values():
-                    if most > 0:
-                        peaks[device] = max(peaks.get(device, 0), most)
+            with self._lock:
+                self._count(torch.cuda)
         except Exception:  # a torch without these, or half imported: a call does not fail for what measures it
             return
+
+    def _count(self, cuda: Any) -> None:
+        if not cuda.is_initialized():
+            return
+        for device in range(cuda.device_count()):
+            most = int(cuda.max_memory_allocated(device))
+            cuda.reset_peak_memory_stats(device)
+            if most > 0:
+                for peaks in list(self._peaks.values()):  # others begin and end meanwhile
+                    peaks[device] = max(peaks.get(device, 0), most)
