@@ -91,7 +91,7 @@ def loaded(lab: Lab) -> List[Row]:
 def described(lab: Lab) -> str:
     """The description of the interface, as its worker gives it."""
     code = ("import json, sys\nfrom seer_worker.interface import inject, load\nfrom seer_worker.interface.describe import describe\n"
-            "print(json.dumps(describe(load.load(sys.argv[1], 'interface.py', inject.Models([])))))")
+            "print(json.dumps(describe(load.load(sys.argv[1], 'interface.py', inject.Models([]), inject.Datasets([])))))")
     worker = str(HERE.parent / "engine/python")
     text = subprocess.run([lab.python, "-c", code, str(HERE / "interface.py")], env=dict(lab.env, PYTHONPATH=worker, PYTHONDONTWRITEBYTECODE="1"),
                           check=True, stdout=subprocess.PIPE).stdout
