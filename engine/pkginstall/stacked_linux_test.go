@@ -60,7 +60,7 @@ func stacked(t *testing.T, client *client.Client) {
 	if want := upper + "/python/bin:" + lower + "/python/bin:"; !strings.Contains(used.Env["PATH"], want) {
 		t.Errorf("PATH %s", used.Env["PATH"])
 	}
-	got, _ := sh("PATH=" + used.Env["PATH"] + `; python -c 'import service, kernel, own, wire; print(service.VERSION, kernel.VERSION, own.VERSION, wire.VERSION)'
+	got, _ := sh("PATH='" + used.Env["PATH"] + `'; python -c 'import service, kernel, own, wire; print(service.VERSION, kernel.VERSION, own.VERSION, wire.VERSION)'
 service-says; own-says; cd ~/.seer/python/share/jupyter; cat service.txt; cat kernel.txt; readlink kernel.txt; pip list --format freeze | grep -E '^(kernel|wire|own|service)='; pip check 2>&1 | grep -E 'kernel|wire|own|service'`)
 	want := "2.0 6.0 3.0 1.1\n2.0\n3.0\ndata of service\ndata of kernel\n" + upper + "/python/share/jupyter/kernel.txt\nkernel==6.0\nown==3.0\nservice==2.0\nwire==1.1"
 	if got != want {

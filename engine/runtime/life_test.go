@@ -324,7 +324,7 @@ func TestPIDNamespace(t *testing.T) {
 	m.push()
 	m.mustServe("tools", counter)
 	// Orphans without any mark are reaped, and ended in the end.
-	m.shell(`for i in 1 2 3; do env -i PATH=$PATH setsid sh -c 'sleep 0.01 &' ; done; env -i PATH=$PATH setsid sleep 1000 > /dev/null 2>&1 &`)
+	m.shell(`for i in 1 2 3; do env -i PATH="$PATH" setsid sh -c 'sleep 0.01 &' ; done; env -i PATH="$PATH" setsid sleep 1000 > /dev/null 2>&1 &`)
 	testkit.EventuallyNil(t, "orphans to be reaped", func() error {
 		out := m.shell(`for p in /proc/[0-9]*; do [ $p = /proc/$$ ] || { read name < $p/comm && echo $name; } 2>/dev/null; done`)
 		if names := strings.Fields(out); len(names) != 4 || !slices.Contains(names, "sleep") { // and loader, runtime, worker
