@@ -94,7 +94,7 @@ unit: compiled
 # The race detector doubles the time of the tests, so it runs with e2e. NORACE is what tests other
 # programs than ours, what runs Seer only as a program, which has no detector, plugins, which have one
 # thread, and what tries agents, as engine/run does. Packages in which nothing runs at once are left
-# out, too, and tests that run again as an ordinary user: races are the same for one.
+# out, too, and tests that run again as an ordinary user, as they do with gVisor (e2e/gvisor.sh).
 NORACE := /internal/(acceptance|archtest)$$|/cmd/seer|/examples|/python$$|/plugin/scaffold$$|/plugins/[^/]*$$|/agent/doctor$$
 ATONCE := ^\s*go [a-z]|\.Go\(|AfterFunc|\.Parallel\(|httptest
 .PHONY: race race-built

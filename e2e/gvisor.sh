@@ -20,7 +20,7 @@ cd "$TOP"
 real=$(getent passwd "$(id -u)" | cut -d: -f6)
 GOMODCACHE=$(HOME=$real go env GOMODCACHE) GOCACHE=$(HOME=$real go env GOCACHE)
 export GOMODCACHE GOCACHE
-SEER_TEST_GVISOR=1 go test -timeout 15m -run 'TestGVisor|TestAsOrdinaryUser|TestAttacks|TestImage|TestNetwork|TestProgramThatEndsAtOnce|/^gvisor$' ./engine/isolation/... ./engine/machine/local
+CGO_ENABLED='' SEER_TEST_GVISOR=1 go test -race -timeout 15m -run 'TestGVisor|TestAsOrdinaryUser|TestAttacks|TestImage|TestNetwork|TestProgramThatEndsAtOnce|/^gvisor$' ./engine/isolation/... ./engine/machine/local
 SEER_TEST_GVISOR=1 go test -timeout 15m -run 'TestAttacks|TestArguments|TestAsOrdinaryUser|TestGVisor' ./engine/runtime/loader ./engine/machine/local/watchdog
 SEER_TEST_GVISOR=1 go test -timeout 15m -run 'TestGVisor|TestAttacksOnOtherUsersBehalf' ./engine/run
 SEER_TEST_BIN=$TOP/bin go test -timeout 15m -run TestGVisor ./examples/session

@@ -96,7 +96,7 @@ class Client:
             pass
 
     def request(self, method: str, action: str, seconds: Optional[float] = None) -> Any:
-        """A request that may be repeated, until it gets through; for so many seconds, and RETRY_SECONDS where none are said."""
+        """A request that may be repeated, until it gets through, for at most so many seconds (default: RETRY_SECONDS)."""
         deadline, pause = time.monotonic() + (seconds or RETRY_SECONDS), 0.05
         while True:
             info = self.info()
