@@ -75,17 +75,16 @@ class Document:
             self._saver = asyncio.ensure_future(self._save_soon())
 
     async def flush(self) -> None:
-        """Saves what is not saved."""
-        if self._dirty.is_set():
-            async with self._saving:
-                if self._dirty.is_set():
-                    self._dirty.clear()
-                    try:
-                        await self.save()
-                        self._saved("")
-                    except Exception as e:
-                        self._dirty.set()
-                        self._saved("the notebook could not be saved: %s" % (getattr(e, "strerror", None) or e))
+        """Saves what is not saved. A saving that has begun has ended then, too."""
+        async with self._saving:
+            if self._dirty.is_set():
+                self._dirty.clear()
+                try:
+                    await self.save()
+                    self._saved("")
+                except Exception as e:
+                    self._dirty.set()
+                    self._saved("the notebook could not be saved: %s" % (getattr(e, "strerror", None) or e))
 
     async def close(self) -> None:
         if self._saver is not None:

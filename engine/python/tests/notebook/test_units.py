@@ -20,7 +20,7 @@ import zmq
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from seer_notebook import settings
-from seer_notebook.document import merge, paths, saving
+from seer_notebook.document import document, merge, paths, saving
 from seer_notebook.execution.events import Budget, Log
 from seer_notebook.execution.execution import Execution
 from seer_notebook.execution.outputs import KEPT, Outputs
@@ -287,6 +287,30 @@ class Merging(unittest.TestCase):
             for c in ours:
                 if c["source"] == "ours":
                     self.assertIn(found[c["id"]], ("ours", "theirs"))
+
+
+class Closing(unittest.TestCase):
+    def test_a_saving_that_has_begun_ends_first(self) -> None:
+        async def close_while_it_saves() -> bool:
+            begun, go_on = asyncio.Event(), asyncio.Event()
+
+            async def save() -> None:
+                begun.set()
+                await go_on.wait()
+
+            with mock.patch.object(document, "SAVE", 0.0):
+                notebook = document.Document(lambda message: None)
+                notebook.save = save
+                notebook.touched()
+                await begun.wait()
+                closed = asyncio.ensure_future(notebook.close())
+                await asyncio.sleep(0.1)
+                early = closed.done()
+                go_on.set()
+                await closed
+            return early
+
+        self.assertFalse(asyncio.run(close_while_it_saves()), "the notebook counted as closed before its file was written")
 
 
 class Texts(unittest.TestCase):
