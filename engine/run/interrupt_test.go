@@ -40,7 +40,7 @@ def post(path, body):
 
 session = post("", {"mode": "new"})["session"]["id"]
 begun = [post("/%s/cells" % session, {"source": "import time; time.sleep(1000)", "run": True})["execution"]["id"] for _ in range(2)]
-print("ready", *begun, flush=True)
+print(" ".join(["ready"] + begun), flush=True) # one write, though nothing is buffered
 time.sleep(1000)
 `
 
@@ -120,8 +120,12 @@ func TestInterrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	words := strings.Fields(string(said))
+	if len(words) != 3 {
+		t.Fatalf("the agent said %q", said)
+	}
 	for i, want := range []notebook.ExecutionState{notebook.Interrupted, notebook.Dropped} {
-		if got, err := jupyter.Wait(t.Context(), strings.Fields(string(said))[1+i]); err != nil || got.State != want {
+		if got, err := jupyter.Wait(t.Context(), words[1+i]); err != nil || got.State != want {
 			t.Errorf("cell %d of the agent: %+v, %v", i, got, err)
 		}
 	}
