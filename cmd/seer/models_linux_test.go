@@ -211,6 +211,7 @@ func TestModelsKilled(t *testing.T) {
 	kill := func(signal syscall.Signal) {
 		t.Helper()
 		before := h.Count(fakehub.CDN).Bytes
+		defer h.Inject(fakehub.Fault{Call: fakehub.Blob, After: weights / 4, Stall: make(chan struct{})})()
 		cmd := p.command("models", "pull", "org/big")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -148,7 +149,14 @@ func TestShell(t *testing.T) {
 	y.sees("wait-3")
 	y.typesUntil("caught-2", "\x03")
 	y.typesUntil("ready-5", "\recho ready-$((2+3))\r") // behind each Ctrl-C, which removes what was typed
-	y.types("(exit 5)\r\x04")
+	y.types("(exit 5)\r")
+	testkit.EventuallyNil(t, "the end after Ctrl-D", func() error { // one that comes while a command runs is the command's
+		if len(y.over) == 0 {
+			y.types("\x04")
+			return errors.New(y.screen())
+		}
+		return nil
+	})
 	y.ends(5)
 	if y.raw() {
 		t.Error("the terminal stays raw")

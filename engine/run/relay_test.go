@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,14 +58,17 @@ func upAlone(t *testing.T, code string) (address, token string) {
 	return l.Addr().String(), token
 }
 
-// cut is a tunnel in front of a machine whose websockets are cut after a while.
+// cut is a tunnel in front of a machine whose websockets are cut after a while, which grows: on a
+// slow computer, too, there is one that lives long enough.
 func cut(t *testing.T, address string, after time.Duration) string {
 	t.Helper()
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
+	var cuts atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), after)
+		ctx, cancel := context.WithTimeout(r.Context(), after*time.Duration(1+cuts.Load()/8))
 		defer cancel()
 		proxy.ServeHTTP(w, r.WithContext(ctx))
+		cuts.Add(1)
 	}))
 	t.Cleanup(srv.Close)
 	return srv.URL

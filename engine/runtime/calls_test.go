@@ -45,7 +45,7 @@ func TestNamedCalls(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			if status, a := m.answerOf("POST", "call/add?wait=20", `{"args":[3]}`, "Seer-Call-Id", "call-once"); status != 200 || a["result"] != 3.0 {
+			if status, a := m.answerOf("POST", "call/add?wait=120", `{"args":[3]}`, "Seer-Call-Id", "call-once"); status != 200 || a["result"] != 3.0 {
 				t.Errorf("%d %v", status, a)
 			}
 		})
@@ -53,10 +53,10 @@ func TestNamedCalls(t *testing.T) {
 	wg.Wait()
 	// Answers that failed are kept like others, and so are large ones.
 	for range 2 {
-		if status, a := m.answerOf("POST", "call/boom?wait=20", noArguments, "Seer-Call-Id", "call-boom"); status != 422 || errorCode(a) != "raised" {
+		if status, a := m.answerOf("POST", "call/boom?wait=120", noArguments, "Seer-Call-Id", "call-boom"); status != 422 || errorCode(a) != "raised" {
 			t.Errorf("%d %v", status, a)
 		}
-		if status, a := m.answerOf("POST", "call/big?wait=20", `{"args":[3000000]}`, "Seer-Call-Id", "call-big"); status != 200 || len(a["result"].(string)) != 3_000_000 {
+		if status, a := m.answerOf("POST", "call/big?wait=120", `{"args":[3000000]}`, "Seer-Call-Id", "call-big"); status != 200 || len(a["result"].(string)) != 3_000_000 {
 			t.Errorf("%d", status)
 		}
 	}
@@ -68,9 +68,9 @@ func TestNamedCalls(t *testing.T) {
 	}
 	// What is acknowledged is gone, and still does not run again.
 	_, _ = m.answerOf("DELETE", "calls/call-long", "")
-	_, _ = m.answerOf("POST", "call/add?wait=20", `{"args":[0]}`, "Seer-Call-Id", "call-next", "Seer-Call-Done", "call-once, call-big")
+	_, _ = m.answerOf("POST", "call/add?wait=120", `{"args":[0]}`, "Seer-Call-Id", "call-next", "Seer-Call-Done", "call-once, call-big")
 	for _, name := range []string{"call-long", "call-once", "call-big"} {
-		if status, a := m.answerOf("POST", "call/add?wait=20", noArguments, "Seer-Call-Id", name); status != 422 || errorCode(a) != "unknown_call" {
+		if status, a := m.answerOf("POST", "call/add?wait=120", noArguments, "Seer-Call-Id", name); status != 422 || errorCode(a) != "unknown_call" {
 			t.Errorf("%s: %d %v", name, status, a)
 		}
 	}
@@ -219,7 +219,7 @@ func TestCallsAreCancelled(t *testing.T) {
 	}
 	waiting := make(chan any, 1)
 	go func() {
-		_, a := m.answerOf("GET", "calls/call-forever?wait=20", "")
+		_, a := m.answerOf("GET", "calls/call-forever?wait=120", "")
 		waiting <- errorCode(a)
 	}()
 	if status, a := m.answerOf("DELETE", "calls/call-forever", ""); status != 200 {

@@ -278,8 +278,9 @@ func TestInBubblewrap(t *testing.T) {
 	m.push()
 	x := m.terminal(t, protocol.ProcessSpec{Argv: []string{"bash", "--norc", "-i"}, Env: map[string]string{"PS1": "ready> "}})
 	x.expect("ready> ")
-	x.send("tty;\n")
+	x.send("tty; echo ended-$((1+1))\n") // by the shell, after the program
 	x.expect("/dev/pts/0")
+	x.expect("ended-2")
 	f := m.freeze(testContext(t))
 	if f.Frozen.Frozen != 1 {
 		t.Fatalf("%+v", f)

@@ -41,11 +41,11 @@ func TestDetachedCallsAreKept(t *testing.T) {
 		// There is no worker now: whoever is told that it is there can rely on it as well.
 		submit(10)
 		for i := range 11 {
-			if status, a := m.answerOf("GET", "calls/"+name(i)+"?wait=20", ""); status != 200 || a["result"] != float64(i+1) {
+			if status, a := m.answerOf("GET", "calls/"+name(i)+"?wait=120", ""); status != 200 || a["result"] != float64(i+1) {
 				t.Errorf("%s: %d %v", name(i), status, a)
 			}
 		}
-		if status, a := m.answerOf("GET", "calls/"+fmt.Sprint("nap-before-", round)+"?wait=20", ""); status != 422 || errorCode(a) != "interrupted" {
+		if status, a := m.answerOf("GET", "calls/"+fmt.Sprint("nap-before-", round)+"?wait=120", ""); status != 422 || errorCode(a) != "interrupted" {
 			t.Errorf("%d %v", status, a)
 		}
 	}
@@ -57,17 +57,17 @@ func TestDoneOnTheWay(t *testing.T) {
 	t.Parallel()
 	m := upTools(t)
 	for i, name := range []string{"call-first", "call-second"} {
-		if status, a := m.answerOf("POST", "call/add?wait=20", fmt.Sprintf(`{"args":[%d]}`, i), "Seer-Call-Id", name); status != 200 || a["result"] != float64(i+2) {
+		if status, a := m.answerOf("POST", "call/add?wait=120", fmt.Sprintf(`{"args":[%d]}`, i), "Seer-Call-Id", name); status != 200 || a["result"] != float64(i+2) {
 			t.Errorf("%d %v", status, a)
 		}
 	}
-	if status, a := m.answerOf("GET", "calls/call-second?wait=20", "", "Seer-Call-Done", "call-first, no-such-call"); status != 200 || a["result"] != 3.0 {
+	if status, a := m.answerOf("GET", "calls/call-second?wait=120", "", "Seer-Call-Done", "call-first, no-such-call"); status != 200 || a["result"] != 3.0 {
 		t.Errorf("%d %v", status, a)
 	}
-	if status, a := m.answerOf("GET", "calls/call-first?wait=20", ""); errorCode(a) != "unknown_call" {
+	if status, a := m.answerOf("GET", "calls/call-first?wait=120", ""); errorCode(a) != "unknown_call" {
 		t.Errorf("an answer that has arrived is still there: %d %v", status, a)
 	}
-	if status, a := m.answerOf("GET", "calls/call-second?wait=20", ""); status != 200 || a["result"] != 3.0 {
+	if status, a := m.answerOf("GET", "calls/call-second?wait=120", ""); status != 200 || a["result"] != 3.0 {
 		t.Errorf("%d %v", status, a)
 	}
 }

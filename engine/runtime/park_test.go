@@ -26,32 +26,30 @@ const (
 	theParkKey = parkID + parkID
 )
 
+// quiesce has the machine stand still, again where the computer is too slow for a process to stop
+// within the patience of the runtime.
+func (m *machine) quiesce(ctx context.Context, r protocol.ParkRequest) {
+	m.t.Helper()
+	r.ID, r.Key = parkID, theParkKey
+	testkit.EventuallyNil(m.t, "every process to stand still", func() error {
+		_, err := m.client.Park(ctx, r)
+		if err != nil && protocol.CodeOf(err) != protocol.Conflict {
+			m.t.Fatal(err)
+		}
+		return err
+	})
+}
+
 // park parks the machine and waits until it has let go of everything.
 func (m *machine) park(ctx context.Context) {
 	m.t.Helper()
-	for tries := 1; ; tries++ {
-		f, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey})
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		testkit.EventuallyNil(m.t, "the machine to be parked", func() error {
-			_, err := os.Stat(filepath.Join(m.dir, "park-"+parkID))
-			return err
-		})
-		if _, err := os.Lstat(filepath.Join(m.dir, "s")); !errors.Is(err, os.ErrNotExist) {
-			m.t.Errorf("the socket of a parked machine: %v", err)
-		}
-		if len(f.NotFrozen) == 0 {
-			return
-		}
-		if tries == 5 { // the computer may be too slow for a process to stop within the patience of the runtime
-			m.t.Fatalf("%+v", f)
-		}
-		m.goes(protocol.Renewal{})
-		m.answers(ctx, m.client)
-		if err := m.client.Thaw(ctx); err != nil {
-			m.t.Fatal(err)
-		}
+	m.quiesce(ctx, protocol.ParkRequest{})
+	testkit.EventuallyNil(m.t, "the machine to be parked", func() error {
+		_, err := os.Stat(filepath.Join(m.dir, "park-"+parkID))
+		return err
+	})
+	if _, err := os.Lstat(filepath.Join(m.dir, "s")); !errors.Is(err, os.ErrNotExist) {
+		m.t.Errorf("the socket of a parked machine: %v", err)
 	}
 }
 
@@ -108,9 +106,7 @@ func upCounting(t *testing.T) (*machine, context.Context) {
 // parkAlone parks the machine and says nothing more: it goes on by itself.
 func (m *machine) parkAlone(ctx context.Context) {
 	m.t.Helper()
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
-		m.t.Fatal(err)
-	}
+	m.quiesce(ctx, protocol.ParkRequest{Seconds: 0.3})
 	m.goesOn("daemon", "front")
 	m.answers(ctx, m.client)
 }
@@ -300,17 +296,15 @@ func TestAttacksOnRenewals(t *testing.T) {
 // the attacker knows the key of the parking.
 func forgedRenewal(t *testing.T, defended bool) error {
 	m, ctx := up(t, nil), testContext(t)
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.5}); err != nil {
-		t.Fatal(err)
+	key, evil, parked := theParkKey, protocol.NewToken(), protocol.ParkLimit
+	if defended {
+		key, parked = parking.NewKey(), 3*time.Second // then it goes on by itself
 	}
+	m.quiesce(ctx, protocol.ParkRequest{Seconds: parked.Seconds()})
 	testkit.EventuallyNil(t, "the machine to be parked", func() error {
 		_, err := os.Stat(filepath.Join(m.dir, "park-"+parkID))
 		return err
 	})
-	key, evil := theParkKey, protocol.NewToken()
-	if defended {
-		key = parking.NewKey()
-	}
 	m.goesWith(key, protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(evil), BootSeconds: 60})
 	owner, taken := m.client, newClient(t, m.boot.Listen, evil)
 	var refused error
@@ -346,9 +340,7 @@ func TestParkedByNobody(t *testing.T) {
 	m, ctx := upCounting(t)
 	before := m.socket()
 	const soon = 0.3
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: soon}); err != nil {
-		t.Fatal(err)
-	}
+	m.quiesce(ctx, protocol.ParkRequest{AskerSeconds: soon})
 	m.goesOn("daemon", "front")
 	if !os.SameFile(before, m.socket()) {
 		t.Error("nobody was there, and the socket is another one")
@@ -357,9 +349,7 @@ func TestParkedByNobody(t *testing.T) {
 	if err := os.WriteFile(here, nil, 0o600); err != nil { // there at once, and never touched
 		t.Fatal(err)
 	}
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: soon}); err != nil {
-		t.Fatal(err)
-	}
+	m.quiesce(ctx, protocol.ParkRequest{AskerSeconds: soon})
 	m.answers(ctx, m.client)
 	m.goesOn("daemon", "front")
 	for _, left := range []string{here, filepath.Join(m.dir, "park-"+parkID)} {

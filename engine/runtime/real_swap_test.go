@@ -74,7 +74,7 @@ func TestRealServiceIsReplacedWhileTheWorkerIsSuspended(t *testing.T) {
 			})
 			<-m.mark("call-once")
 			if !kill {
-				if status, a := m.answerOf("GET", "calls/call-kept?wait=10", ""); status != http.StatusOK {
+				if status, a := m.answerOf("GET", "calls/call-kept?wait=120", ""); status != http.StatusOK {
 					t.Errorf("what was promised: %d %v", status, a)
 				}
 			}

@@ -205,7 +205,7 @@ func TestWorkerIsSuspended(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if status, a := m.answerOf("POST", "call/add?wait=20", noArguments, "Seer-Call-Id", "call-stopped", "Seer-Call-Age", "1"); status != 200 || a["result"] != 1.0 {
+	if status, a := m.answerOf("POST", "call/add?wait=120", noArguments, "Seer-Call-Id", "call-stopped", "Seer-Call-Age", "1"); status != 200 || a["result"] != 1.0 {
 		t.Errorf("%d %v", status, a)
 	}
 }

@@ -22,8 +22,15 @@ echo "0, NVIDIA H100, 80GB, 37, 61, 1024, 81559"; echo garbage; echo "1, Old one
 	m := startIn(t, nil, func(m *machine) { m.env = append(m.env, "PATH="+bin+":"+os.Getenv("PATH")) })
 	m.push()
 	ctx := testContext(t)
-	before, err := m.client.Usage(ctx)
-	if err != nil || before.CPUCount <= 0 || before.MemoryLimit <= 0 || before.MemoryBytes <= 0 || before.Processes < 2 {
+	var before protocol.Usage
+	var err error
+	testkit.EventuallyNil(t, "an answer of nvidia-smi, for which the runtime does not wait long", func() error {
+		if before, err = m.client.Usage(ctx); err != nil || len(before.GPUs) == 0 {
+			return fmt.Errorf("%+v %v", before, err)
+		}
+		return nil
+	})
+	if before.CPUCount <= 0 || before.MemoryLimit <= 0 || before.MemoryBytes <= 0 || before.Processes < 2 {
 		t.Fatalf("%+v %v", before, err)
 	}
 	paths := map[string]bool{}
@@ -60,7 +67,7 @@ echo "0, NVIDIA H100, 80GB, 37, 61, 1024, 81559"; echo garbage; echo "1, Old one
 		if u, err := m.client.Usage(ctx); err != nil || len(u.GPUs) > 1024 || name != "floods" && len(u.GPUs) > 0 {
 			t.Errorf("%s: %d GPUs, %v", name, len(u.GPUs), err)
 		}
-		if d := time.Since(began); d > 15*time.Second {
+		if d := time.Since(began); d > time.Minute {
 			t.Errorf("%s: %v", name, d)
 		}
 	}

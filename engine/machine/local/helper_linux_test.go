@@ -163,6 +163,31 @@ func (pl *place) up(spec sdk.MachineSpec) *box {
 	return &box{pl: pl, handle: step.Handle, log: step.Log, seen: pl.await(step.Handle, sdk.Running)}
 }
 
+// upEnding starts a machine that the watchdog ends within seconds, and gives more of them where it
+// has ended before it ran.
+func (pl *place) upEnding(kind string) {
+	pl.t.Helper()
+	for left := 5 * time.Second; ; left *= 3 {
+		spec := pl.spec(left.String(), kind)
+		spec.EndUnix = time.Now().Add(left - 10*time.Second).Unix() // and ten seconds of grace
+		step, err := pl.create(spec)
+		if err != nil {
+			pl.t.Fatal(err)
+		}
+		var o sdk.Observation
+		eventually(pl.t, "the machine to run or to end", func() bool {
+			o = pl.observe(step.Handle)
+			return o.State == sdk.Running || !o.State.Live()
+		})
+		if o.State == sdk.Running {
+			return
+		}
+		if left > 2*time.Minute {
+			pl.t.Fatalf("it ended: %+v", o)
+		}
+	}
+}
+
 func (pl *place) observe(handle string) sdk.Observation {
 	pl.t.Helper()
 	seen, err := pl.p.Observe(context.Background(), []string{handle})

@@ -102,9 +102,7 @@ func TestWatchdogWithoutItsFolder(t *testing.T) {
 	t.Parallel()
 	for _, kind := range own() {
 		pl := newPlace(t)
-		spec := pl.spec("gone", kind)
-		spec.EndUnix = time.Now().Unix() - 5 // and ten seconds of grace
-		pl.up(spec)
+		pl.upEnding(kind)
 		// The machine may write there meanwhile.
 		eventually(t, "the folder to be gone", func() bool { return os.RemoveAll(pl.p.Dir) == nil })
 		eventually(t, "the end of machine and watchdog", func() bool { return len(processesWith(pl.base)) == 0 })
@@ -119,7 +117,7 @@ func TestWatchdogWaitsForASave(t *testing.T) {
 	t.Parallel()
 	pl := newPlace(t)
 	spec := pl.spec("saved", isolation.Bubblewrap)
-	spec.EndUnix = time.Now().Unix() - 8
+	spec.EndUnix = time.Now().Add(time.Hour).Unix()
 	b := pl.up(spec)
 	lock, err := pl.p.lock(context.Background(), b.handle)
 	if err != nil {
@@ -127,6 +125,14 @@ func TestWatchdogWaitsForASave(t *testing.T) {
 	}
 	t.Cleanup(func() { lock.Release() }) // else the end of a failed test would wait for it
 	tried := opened(t, pl.p.lockPath(b.handle))
+	n, err := pl.p.folder(b.handle).read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.EndUnix = time.Now().Add(-time.Hour).Unix()
+	if err := pl.p.folder(b.handle).write(n); err != nil { // which the watchdog sees
+		t.Fatal(err)
+	}
 	eventually(t, "the watchdog to wait", tried)
 	if out := b.run(`print("alive")`); out != "alive" {
 		t.Error(out)
