@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/event"
@@ -56,6 +57,9 @@ type Host struct {
 
 var names = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$`)
 
+// endTimeout is how long a session that could not be made is taken back.
+const endTimeout = 10 * time.Second
+
 // New makes a session. When it fails, no session is there; files that were brought stay.
 func (h Host) New(ctx context.Context, o Options) (Opened, error) {
 	exp, record, err := h.experiment(&o)
@@ -78,7 +82,9 @@ func (h Host) New(ctx context.Context, o Options) (Opened, error) {
 		err = h.Update(ctx, func(s *session.State) { s.Prompt = made.Prompt })
 	}
 	if err != nil {
-		return Opened{}, errors.Join(err, h.End(context.WithoutCancel(ctx), made.Name))
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		defer cancel()
+		return Opened{}, errors.Join(err, h.End(ending, made.Name))
 	}
 	return made, nil
 }
@@ -199,20 +205,22 @@ func (h Host) fill(ctx context.Context, made *Opened, o Options, starter session
 // End ends a session. What it has started, its files and its variables stay until the sandbox
 // ends. One that has ended is none.
 func (h Host) End(ctx context.Context, name string) error {
-	var kind workspace.Kind
-	err := h.Update(ctx, func(s *session.State) {
-		s.Sessions = slices.DeleteFunc(s.Sessions, func(o session.Opened) bool {
-			if o.Name == name {
-				kind = o.Kind
-			}
-			return o.Name == name
-		})
-	})
-	r, _, serr := h.State()
-	if err != nil || serr != nil || kind != workspace.CLI || !r.Live() {
-		return errors.Join(err, serr)
+	r, state, err := h.State()
+	if err != nil {
+		return err
 	}
-	return h.EndShell(ctx, keyOf(name))
+	is := func(o session.Opened) bool { return o.Name == name }
+	at := slices.IndexFunc(state.Sessions, is)
+	if at < 0 {
+		return nil
+	}
+	if state.Sessions[at].Kind == workspace.CLI && r.Live() {
+		// Before the session is forgotten: whoever asks again after a failure must find it.
+		if err := h.EndShell(ctx, keyOf(name)); err != nil {
+			return err
+		}
+	}
+	return h.Update(ctx, func(s *session.State) { s.Sessions = slices.DeleteFunc(s.Sessions, is) })
 }
 
 func keyOf(name string) string { return "session-" + name }

@@ -36,9 +36,9 @@ func fileName(s Session) string {
 // maxNames is how many names are tried.
 const maxNames = 1000
 
-// claim finds the name of a copy: the one that it has already, or the first that nobody
-// has.
-func claim(root *os.Root, name, identity string) (string, error) {
+// claim finds the name of a copy: the one that it has already, or the first that nobody has. had
+// is the name under which it was written before, if any.
+func claim(root *os.Root, name, had, identity string) (string, error) {
 	if err := root.Mkdir(owners, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
@@ -47,25 +47,30 @@ func claim(root *os.Root, name, identity string) (string, error) {
 		if n > 1 {
 			name = fmt.Sprintf("%s_%d.ipynb", stem, n)
 		}
-		owner := path.Join(owners, name)
-		if data, err := root.ReadFile(owner); err == nil {
-			if string(data) == identity {
-				return name, nil
-			}
-			continue
-		}
-		if _, err := root.Lstat(name); err == nil {
+		if _, err := root.Lstat(name); err == nil && name != had && !owned(root, name) {
 			continue // somebody's own file
 		}
-		switch err := create(root, owner, []byte(identity)); {
-		case err == nil:
-			return name, nil
-		case !errors.Is(err, fs.ErrExist):
+		err := create(root, path.Join(owners, name), []byte(identity))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
-		n-- // somebody was faster: look whose it is now
+		if err == nil || owner(root, name) == identity {
+			return name, nil
+		}
 	}
 	return "", fmt.Errorf("%s has a thousand notebooks of the name %s", root.Name(), name)
+}
+
+// owned reports whether a name is taken for a copy.
+func owned(root *os.Root, name string) bool {
+	_, err := root.Lstat(path.Join(owners, name))
+	return err == nil
+}
+
+// owner is the identity of the session whose copy has the name; empty if it cannot be read.
+func owner(root *os.Root, name string) string {
+	data, _ := root.ReadFile(path.Join(owners, name)) // somebody has planted what is no file
+	return string(data)
 }
 
 // create writes a file that must not exist, as a whole.

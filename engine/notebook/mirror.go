@@ -147,14 +147,16 @@ func (m *Mirror) write(ctx context.Context, data []byte, v, known Version) (done
 		return false, err
 	}
 	defer root.Close()
-	if m.name == "" {
+	if m.name == "" || !owned(root, m.name) { // somebody may have emptied the folder
 		s, err := m.client.Session(ctx, m.session)
 		if err != nil {
 			return false, err
 		}
-		if m.name, err = claim(root, fileName(s), m.identity(s)); err != nil {
+		name, err := claim(root, fileName(s), m.name, m.identity(s))
+		if err != nil {
 			return false, err
 		}
+		m.name = name
 	}
 	if err := replace(root, m.name, data); err != nil {
 		return false, err

@@ -206,6 +206,44 @@ func TestMirrorOverwritesNobody(t *testing.T) {
 	}
 }
 
+// Somebody may empty the folder meanwhile, or plant what is no file where the owners are named.
+func TestMirrorInAFolderOfOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "outputs")
+	b := newBook()
+	b.write("s", "notebooks/n.ipynb", "1")
+	c := b.client(t)
+	m := notebook.NewMirror(c, "s", dir, nil)
+	saves := func(m *notebook.Mirror, content, want string) {
+		t.Helper()
+		b.write("s", "notebooks/n.ipynb", content)
+		if err := m.Save(t.Context()); err != nil || filepath.Base(m.Path()) != want {
+			t.Errorf("saved as %q, %v", m.Path(), err)
+		}
+		waitForFile(t, filepath.Join(dir, want), content)
+	}
+	saves(m, "2", "n.ipynb")
+	for _, gone := range []string{dir, filepath.Join(dir, ".seer")} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+		saves(m, "after "+gone, "n.ipynb")
+	}
+	for n, plant := range []func(string) error{
+		func(name string) error { return os.Mkdir(name, 0o755) },
+		func(name string) error { return os.Symlink("nowhere", name) },
+	} {
+		name := fmt.Sprintf("planted%d", n)
+		if err := plant(filepath.Join(dir, ".seer", name+".ipynb")); err != nil {
+			t.Fatal(err)
+		}
+		b.write(name, name+".ipynb", name)
+		m := notebook.NewMirror(c, name, dir, nil)
+		if err := m.Save(t.Context()); err != nil || filepath.Base(m.Path()) != name+"_2.ipynb" {
+			t.Errorf("saved as %q, %v", m.Path(), err)
+		}
+	}
+}
+
 func TestMirrorStaysInItsFolder(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	b := newBook()

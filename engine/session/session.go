@@ -176,7 +176,12 @@ func (s Session) Shell(ctx context.Context, name string) (client.Session, error)
 	return key, errdefs.Wrap(errdefs.KindProvider, s.Client.Sessions().Put(ctx, cmp.Or(name, shellName), key.Token))
 }
 
-// EndShell revokes the key of a session. What it has started goes on.
+// EndShell revokes the key of a session; one that is not there is revoked. What it has started
+// goes on.
 func (s Session) EndShell(ctx context.Context, name string) error {
-	return errdefs.Wrap(errdefs.KindProvider, s.Client.Sessions().Delete(ctx, cmp.Or(name, shellName)))
+	err := s.Client.Sessions().Delete(ctx, cmp.Or(name, shellName))
+	if protocol.CodeOf(err) == protocol.NotFound {
+		return nil
+	}
+	return errdefs.Wrap(errdefs.KindProvider, err)
 }
