@@ -101,6 +101,13 @@ async def aside(seconds):
     await asyncio.sleep(seconds)
     return seconds
 
+@expose(concurrent=1)
+async def last(path):
+    await asyncio.sleep(0)
+    ran.append(path)
+    until(path)  # holds the loop, and returns without another await
+    return path
+
 @expose(batch=8, batch_wait=0.2)
 def double(values: list):
     sizes.append(len(values))
@@ -370,6 +377,18 @@ class Named(unittest.TestCase):
         self.peer.send({"t": "cancel", "id": call_id})
         self.assertEqual(self.failure(call_id).code, "cancelled")
         self.assertEqual(self.failure(self.peer.start("aside", 60, timeout=0.1)).code, "timeout")
+
+    def test_a_cancel_that_comes_to_a_task_too_late(self):
+        """It hits neither the call nor the one after it."""
+        other, canceller = self.worker.connect(), self.worker.connect()
+        call_id = self.peer.start("last", self.go)
+        eventually(lambda: other.call("notes"), "the call to be in its last stretch")
+        following = other.start("last", self.go)
+        eventually(lambda: [c["state"] for c in canceller.calls(id=following)] == ["queued"], "the next call to wait")
+        canceller.send({"t": "cancel", "id": call_id})
+        canceller.calls()  # answered after the cancel
+        self.release()
+        self.assertEqual((self.peer.answer(call_id), other.answer(following)), (self.go, self.go))
 
     def test_cancel_and_timeout_in_a_thread(self):
         call_id = self.peer.start("spin")

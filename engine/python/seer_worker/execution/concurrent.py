@@ -115,7 +115,12 @@ class ConcurrentRunner:
         while current is not None:
             await self._perform(current)
             with self._scheduler.lock:
-                current = self._following(current, queue)
+                following = self._following(current, queue)
+                if following is not None and current.reason:
+                    # Its cancel may reach this task only now, and would end the call that runs here then.
+                    self.start(following, queue)
+                    return
+            current = following
 
     async def _perform(self, call: Call) -> None:
         import asyncio  # only interfaces with functions that are async get here
