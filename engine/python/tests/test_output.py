@@ -12,8 +12,14 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, List, Tuple
+from unittest.mock import Mock, patch
 
+from seer_worker.calls.calls import ENDED, Call
+from seer_worker.calls.delivery import Delivery
+from seer_worker.calls.scheduler import Scheduler
 from seer_worker.execution.output import Output
+from seer_worker.execution.streams import Streams
+from seer_worker.journal.journal import Journal
 from seer_worker.process import context
 from seer_worker.process.context import Scope
 
@@ -200,6 +206,33 @@ class Prints(unittest.TestCase):
             print("parent")
 
         self.assertEqual(self.text(run), "parent\n")
+
+
+class Events(unittest.TestCase):
+    def test_a_call_that_leaves_its_batch_while_it_prints(self) -> None:
+        """Its answer is its last event, with a number of its own."""
+        journal, delivery, table = Journal(None), Delivery(Mock(), Mock()), Mock()
+        scheduler = Scheduler(threading.Lock(), Mock(), journal, table, delivery)
+        call = Call({"t": "call", "id": "call-0001", "fn": "f"}, b"", "main", "")
+        scheduler.begin(call)
+        journal.started(call.id, call.fn, call.token, call.client)
+
+        def leave() -> None:
+            with scheduler.lock:
+                scheduler.leave_run(call, "cancelled")
+
+        def written(*event: Any) -> bytes:
+            if not scheduler.lock.locked():  # then another thread may answer the call in this moment
+                leave()
+            return output(*event)
+
+        output, streams = journal.output, Streams(scheduler, journal, delivery, table, Mock())
+        with patch.object(journal, "output", written):
+            streams.printed([call], 1, "one")
+        if call.state != ENDED:
+            leave()
+        streams.printed([call], 1, "of the others")
+        self.assertEqual([(e.n, e.kind) for e in journal.events(call.id)], [(1, "output"), (2, "error")])
 
 
 class Process(unittest.TestCase):

@@ -82,13 +82,14 @@ class Streams:
     def printed(self, calls: Sequence[Call], stream: int, text: str) -> None:
         """What the run of the calls has written."""
         for call in calls:
-            with self._order(call):
+            # With the lock also while it is written: one call of a batch may be answered at any moment, which takes a number, too.
+            with self._order(call), self._scheduler.lock:
+                if call.state == ENDED:
+                    continue
                 n = call.last + 1
                 header = self._journal.output(call.id, n, stream, text)
-                with self._scheduler.lock:
-                    if call.state != ENDED:
-                        call.last = n
-                        self._delivery.event(call, "output", framed(header, text.encode("utf-8", "replace")))
+                call.last = n
+                self._delivery.event(call, "output", framed(header, text.encode("utf-8", "replace")))
 
     def _order(self, call: Call) -> threading.Lock:
         """Events are numbered, written and sent one at a time."""
