@@ -140,12 +140,13 @@ class Call:
             return False
         if kind not in ("output", "item", "result", "error"):
             return False
-        n = event.header.get("n", 1)
-        if type(n) is not int or n < self.next:
-            return False  # it has come before
         if kind == "error" and self._forgotten(event):
             raise Cut("the sandbox does not know the call")
-        self.next = n + 1
+        if kind in ("output", "item"):  # the end comes once, and counts whatever its number is
+            n = event.header.get("n", 1)
+            if type(n) is not int or n < self.next:
+                return False  # it has come before
+            self.next = n + 1
         self._heard()
         if self.queued:
             self._waits(False)

@@ -11,7 +11,7 @@ import unittest.mock
 
 import bundle
 import numpy as np
-from client import CallTimeout, Cancelled, Client, Cut, Info, Interrupted, SeerError, Unreachable, dial, options
+from client import Call, CallTimeout, Cancelled, Client, Cut, Event, Info, Interrupted, Options, SeerError, Unreachable, dial, options
 from fake_worker import Frames, Service
 from fakes import HELLO, Front
 from harness import eventually
@@ -339,6 +339,18 @@ class Ends(unittest.TestCase):
             front.worker = service()
             self.assertEqual(client.call("echo", (2,)), 2)
             self.assertEqual(len(front.worker.begun), 1)
+
+    def test_an_end_counts_whatever_its_number_is(self):
+        """An error that the worker does not keep has none."""
+        for number in ({}, {"n": 6}, {"n": "7"}):
+            for kind in ("error", "result"):
+                header = {"t": kind, "id": "attached-1", "error": {}, **number}
+                events = [Event("output", {"id": "attached-1", "n": 6}, b""), Event(kind, header, b"1")]
+                call = Call(unittest.mock.Mock(), "f", "attached-1", Options(output=False))
+                call.attach, call.next, call.link = True, 5, unittest.mock.Mock()
+                call.link.event.side_effect = [*events, AssertionError("it waits for more")]
+                with self.subTest(header):
+                    self.assertIs(call.event(), events[1])
 
     def test_an_answer_that_never_comes_is_given_up(self):
         def front_that_swallows(sock):
