@@ -334,6 +334,47 @@ class Calls(unittest.TestCase):
         self.assertEqual(self.peer.call("echo", 1), 1)
 
 
+class Unsendable(unittest.TestCase):
+    CODE = '''
+import seer_worker.execution.answers as answers, seer_worker.values.body as body
+body.MAX_PARTS, answers.MAX_BODY = 3, 1000
+
+def made(what):
+    return {"parts": [b"x"] * 3, "json": "x" * 2000, "bytes": b"x" * 2000, "fine": 1}[what]
+
+@expose
+def in_turn(what): return made(what)
+
+@expose(concurrent=1)
+def thread(what): return made(what)
+
+@expose(concurrent=1)
+async def task(what): return made(what)
+
+@expose(batch=2)
+def batch(what: list): return [made(w) for w in what]
+
+@expose
+def stream(what):
+    yield made(what)
+    return 1
+'''
+
+    def test_an_answer_that_no_frame_can_have_is_an_error(self):
+        """The worker, and the place among the calls of its function, are there for the next call."""
+        texts = {"parts": "a value has 4 buffers, more than the 3 allowed", "json": "2002 bytes", "bytes": "larger than the 1000 allowed"}
+        with serve(self.CODE) as worker:
+            peer = worker.connect()
+            for fn in ("in_turn", "thread", "task", "batch", "stream"):
+                for what, text in texts.items():
+                    with self.subTest(fn=fn, what=what):
+                        with self.assertRaises(Failed) as caught:
+                            peer.call(fn, what)
+                        self.assertEqual((caught.exception.code, caught.exception.type), ("raised", "ValueError"))
+                        self.assertIn(text, caught.exception.message)
+                        self.assertEqual(peer.call(fn, "fine"), 1)
+
+
 class Death(unittest.TestCase):
     def test_a_killed_worker_closes_everything(self):
         with serve(CODE) as worker:

@@ -1,5 +1,6 @@
 """Named calls: joined, asked for again, followed over every cut, queued in turn, streamed and run side by side."""
 
+import asyncio
 import json
 import os
 import random
@@ -9,8 +10,13 @@ import threading
 import time
 import unittest
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 from harness import LIMIT, NOTES, Failed, Worker, alive, eventually, frame, serve
+
+from seer_worker.calls.calls import Call
+from seer_worker.calls.queues import CallQueue
+from seer_worker.execution.concurrent import ConcurrentRunner
 
 CODE = NOTES + '''
 import asyncio, os, subprocess, threading, time
@@ -510,6 +516,26 @@ class Named(unittest.TestCase):
             got = 0
             while got < len(names):
                 got += p.read()[0]["t"] == "result"
+
+
+class Places(unittest.TestCase):
+    def test_a_fault_of_the_worker_gives_the_place_of_its_call_back(self):
+        broken = Mock(**{"perform.side_effect": OSError, "beside.side_effect": OSError, "open.side_effect": OSError})
+        runner = ConcurrentRunner(Mock(lock=threading.Lock()), Mock(), broken, broken, Mock())
+        ways = {"thread": runner._thread, "batch": runner._batch, "task": lambda *call: asyncio.run(runner._task(*call)),
+                "passing": runner.in_passing}
+        for name, way in ways.items():
+            queue = CallQueue(1, False)
+            calls = [Call({"t": "call", "id": "call-000%d" % i, "fn": "f"}, b"", "main", "") for i in range(2)]
+            queue.waiting.push("main", "", calls[1])
+            calls[0].queue, queue.running = queue, 1
+            with self.subTest(name), patch.object(runner, "start") as start:
+                with self.assertRaises(OSError):
+                    way(calls[0], queue)
+                start.assert_called_once_with(calls[1], queue)
+                with self.assertRaises(OSError):
+                    way(calls[0], queue)
+                self.assertEqual(queue.running, 0)
 
 
 class Full(unittest.TestCase):

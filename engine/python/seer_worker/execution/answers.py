@@ -18,6 +18,7 @@ from ..process.context import Scope
 from ..process.gpu_memory import GPUMemory
 from ..transport.arrival import Arrival
 from ..transport.connection import Connection
+from ..transport.frames import MAX_BODY
 from .failures import Failures
 from .output import Output
 from .staging import Stager
@@ -50,10 +51,14 @@ class Answers:
 
     def answer(self, call: Call, encoded: values.Encoded) -> None:
         """The function has returned."""
-        seconds = self._end(call)
-        if seconds is None:
+        seconds = time.monotonic() - call.began
+        try:  # before the end: what cannot be sent is a failure of the call
+            body, borrowed = body_of(call, encoded, self._table.alone)
+        except BaseException as e:
+            self.fail(call, e)
             return
-        body, borrowed = body_of(call, encoded, self._table.alone)
+        if not self._end(call, seconds):
+            return
         n = call.last + 1
         header = self._journal.result(call.id, n, body, encoded.tagged, seconds, call.gpu)
         if borrowed and in_memory(self._journal, call.id):
@@ -76,8 +81,8 @@ class Answers:
 
     def fail(self, call: Call, e: BaseException) -> None:
         """The function has raised, or was not to run."""
-        seconds = self._end(call)
-        if seconds is None:
+        seconds = time.monotonic() - call.began
+        if not self._end(call, seconds):
             return
         error = self._failures.error(call, e)
         if error["code"] == "refused":
@@ -95,17 +100,16 @@ class Answers:
         with self._scheduler.lock:
             self._scheduler.ended(call, framed(header, b""), False)
 
-    def _end(self, call: Call) -> Optional[float]:
-        """The run is over: no event comes any more but the last. None if that has been given already."""
-        seconds = time.monotonic() - call.began
+    def _end(self, call: Call, seconds: float) -> bool:
+        """The run is over: no event comes any more but the last. False if that has been given already."""
         self.unmeter(call, seconds)
         call.gpu = self.gpus.end(call.id, seconds)
         self.end_capture(call.scope)
         with self._scheduler.lock:
             if call.state == ENDED:
-                return None
+                return False
             call.state = ENDING
-        return seconds
+        return True
 
     def unmeter(self, call: Call, seconds: float) -> None:
         """Counts what the call has used of its token."""
@@ -148,13 +152,22 @@ class Answers:
 
 
 def body_of(call: Call, encoded: values.Encoded, alone: bool) -> Tuple[Any, bool]:
-    """The body of an event, and whether it is still memory of the user's objects."""
+    """The body of an event, and whether it is still memory of the user's objects. ValueError: no frame can have it."""
     if not encoded.buffers and not call.deflate:
+        if len(encoded.data) > MAX_BODY:
+            raise _too_large(len(encoded.data))
         return encoded.data, False
     body = encoded.body(call.deflate)
+    size = sum(map(len, body))
+    if size > MAX_BODY:
+        raise _too_large(size)
     if encoded.buffers and lends(call, alone):
         return body, True
     return b"".join(body), False
+
+
+def _too_large(size: int) -> ValueError:
+    return ValueError("a value of %d bytes is larger than the %d allowed" % (size, MAX_BODY))
 
 
 def lends(call: Call, alone: bool) -> bool:

@@ -87,40 +87,47 @@ class ConcurrentRunner:
 
     def in_passing(self, call: Call, interrupts: Any) -> None:
         """In the main thread."""
-        queue: CallQueue = call.queue
         self._passing = call
-        self._runner.perform(call, interrupts)
-        with self._scheduler.lock:
-            self._passing = None
-            following = self._following(call, queue)
-            if following is not None:
-                self.start(following, queue)
+        try:
+            self._runner.perform(call, interrupts)
+        finally:
+            self._leave(call, call.queue)
 
     def _thread(self, call: Call, queue: CallQueue) -> None:
         current: Optional[Call] = call
         while current is not None:
-            self._runner.perform(current, ThreadInterrupts())
+            try:
+                self._runner.perform(current, ThreadInterrupts())
+            except BaseException:  # a fault of the worker, not of the call
+                self._leave(current, queue)
+                raise
             with self._scheduler.lock:
                 current = self._following(current, queue)
 
     def _batch(self, call: Call, queue: CallQueue) -> None:
         current: Optional[Call] = call
         while current is not None:
-            self._batches.beside(current, queue.waiting)
+            try:
+                self._batches.beside(current, queue.waiting)
+            except BaseException:
+                self._leave(current, queue)
+                raise
             with self._scheduler.lock:
                 current = self._following(current, queue)
 
     async def _task(self, call: Call, queue: CallQueue) -> None:
         current: Optional[Call] = call
         while current is not None:
-            await self._perform(current)
+            try:
+                await self._perform(current)
+            except BaseException:
+                self._leave(current, queue)
+                raise
+            if current.reason:  # its cancel may reach this task only now, and would end the call that runs here then
+                self._leave(current, queue)
+                return
             with self._scheduler.lock:
-                following = self._following(current, queue)
-                if following is not None and current.reason:
-                    # Its cancel may reach this task only now, and would end the call that runs here then.
-                    self.start(following, queue)
-                    return
-            current = following
+                current = self._following(current, queue)
 
     async def _perform(self, call: Call) -> None:
         import asyncio  # only interfaces with functions that are async get here
@@ -145,6 +152,15 @@ class ConcurrentRunner:
             runner.same_process()
             context.leave(token)
             runner.answer(call, encoded)
+
+    def _leave(self, call: Call, queue: CallQueue) -> None:
+        """After a run: the next call of its queue begins, but not in this thread or task."""
+        with self._scheduler.lock:
+            if self._passing is call:
+                self._passing = None
+            following = self._following(call, queue)
+            if following is not None:
+                self.start(following, queue)
 
     def _following(self, call: Call, queue: CallQueue) -> Optional[Call]:
         """After a run: the next call of its queue, if one waits. With the lock."""
