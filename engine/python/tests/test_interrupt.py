@@ -1,13 +1,18 @@
 """Cancel, timeout, stop and the end of the runtime: each ends what it should, and nothing else."""
 
+import asyncio
 import os
 import random
 import signal
 import sys
+import threading
 import time
 import unittest
 
-from harness import Failed, Worker, eventually, serve, serve_class
+from harness import LIMIT, Failed, Worker, eventually, serve, serve_class
+
+from seer_worker.execution.loop import LoopThread
+from seer_worker.process import interrupts
 
 CODE = '''
 import asyncio, time
@@ -170,6 +175,41 @@ class Interrupts(unittest.TestCase):
             except Failed as e:
                 self.assertEqual(e.code, "cancelled")
             self.assertEqual(other.call("echo", i), i)
+
+
+class OfACoroutine(unittest.TestCase):
+    def test_an_interrupt_comes_out_when_the_coroutine_has_ended(self):
+        """Also of one that has swallowed the first cancel."""
+        self.addCleanup(signal.signal, signal.SIGUSR2, signal.getsignal(signal.SIGUSR2))
+        main, returned, seen = interrupts.Interrupts(), threading.Event(), []
+
+        async def works():
+            main.interrupt("call", "cancelled")
+            try:
+                await asyncio.sleep(LIMIT)
+            except asyncio.CancelledError:
+                main.interrupt("call", "cancelled")
+            try:
+                while not returned.is_set():
+                    await asyncio.sleep(0.001)
+            finally:
+                seen.append(returned.is_set())
+
+        with self.assertRaises(interrupts.Interrupted):
+            main.run("call", LoopThread().run, works())
+        returned.set()
+        eventually(lambda: seen, "the coroutine to end")
+        self.assertEqual(seen, [False])
+
+    def test_an_async_function_that_exits_leaves_the_loop_to_others(self):
+        code = ("import sys\n@expose\nasync def leave(): sys.exit(3)\n"
+                "@expose(concurrent=True)\nasync def echo(value): return value\n")
+        with serve(code) as worker:
+            peer, other = worker.connect(), worker.connect()
+            with self.assertRaises(Failed) as caught:
+                peer.call("leave")
+            self.assertEqual(caught.exception.message, "leave called exit(3); the service goes on")
+            self.assertEqual(other.call("echo", 1), 1)
 
 
 class Life(unittest.TestCase):

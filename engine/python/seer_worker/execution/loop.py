@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from typing import Any, Callable, Coroutine, List, Optional, Set
+from contextlib import suppress
+from typing import Any, Callable, Coroutine, List, Optional, Set, Tuple
 
 from ..process import context
 
@@ -35,13 +36,37 @@ class LoopThread:
         threading.Thread(target=self._loop.run_forever, name="seer-loop", daemon=True).start()
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Runs it to its end, from another thread. An interrupt there cancels it."""
-        future = asyncio.run_coroutine_threadsafe(_in_scope(coroutine, context.current()), self._loop)
+        """Runs it to its end, from another thread. An interrupt there cancels it, and comes out once it has ended: what runs in turn
+        must not meet the next call."""
+        tasks: List[Any] = []
+        ended, scope = threading.Event(), context.current()
+
+        def begin() -> None:
+            tasks.append(self._loop.create_task(_outcome(coroutine, scope)))
+            tasks[0].add_done_callback(lambda task: ended.set())
+
+        def cancel() -> None:
+            if tasks:
+                tasks[0].cancel()
+            else:  # the interrupt came before it could begin
+                ended.set()
+
         try:
-            return future.result()
+            self._call(begin)
+            ended.wait()
         except BaseException:
-            future.cancel()
+            while not ended.is_set():
+                with suppress(BaseException):  # another interrupt comes where the coroutine has swallowed the first one
+                    self._call(cancel)
+                    ended.wait()
             raise
+        value, error = tasks.pop().result()
+        try:
+            if error is not None:
+                raise error
+            return value
+        finally:
+            del error  # whose traceback leads here
 
     def begin(self, make: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> Callable[[], None]:
         """Begins a task soon, and gives what cancels it."""
@@ -59,14 +84,16 @@ class LoopThread:
         self._loop.call_soon_threadsafe(function)
 
 
-async def _in_scope(coroutine: Coroutine[Any, Any, Any], scope: Optional[context.Scope]) -> Any:
-    if scope is None:
-        return await coroutine
-    token = context.enter(scope)
+async def _outcome(coroutine: Coroutine[Any, Any, Any], scope: Optional[context.Scope]) -> Tuple[Any, Optional[BaseException]]:
+    """What it returns or raises: SystemExit would end the loop if it came out of a task."""
+    token = context.enter(scope) if scope is not None else None
     try:
-        return await coroutine
+        return await coroutine, None
+    except BaseException as e:
+        return None, e
     finally:
-        context.leave(token)
+        if token is not None:
+            context.leave(token)
 
 
 class Loops:
