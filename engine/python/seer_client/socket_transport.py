@@ -130,7 +130,7 @@ class SocketTransport:
     def cancel(self, call: Any) -> bool:
         """Ends the call; False where that could not be said."""
         if not self._whole:
-            return True  # what has not arrived as a whole does not begin
+            return not call.begun  # what has not arrived as a whole does not begin, unless an earlier connection brought it there
         try:
             self._sock.settimeout(CANCEL_SECONDS)
             self._wire.write(b'{"t":"cancel","id":"%s"}' % call.id.encode())

@@ -11,7 +11,22 @@ import unittest.mock
 
 import bundle
 import numpy as np
-from client import Call, CallTimeout, Cancelled, Client, Cut, Event, Info, Interrupted, Options, SeerError, Unreachable, dial, options
+from client import (
+    Aborted,
+    Call,
+    CallTimeout,
+    Cancelled,
+    Client,
+    Cut,
+    Event,
+    Info,
+    Interrupted,
+    Options,
+    SeerError,
+    Unreachable,
+    dial,
+    options,
+)
 from fake_worker import Frames, Service
 from fakes import HELLO, Front
 from harness import eventually
@@ -331,6 +346,23 @@ class Ends(unittest.TestCase):
                     client.call("sleep", (5,))
                 killer.join(120)
                 self.assertEqual(len(front.worker.begun), 2)
+
+    def test_a_call_that_is_given_up_while_its_connection_is_made_again_is_cancelled(self):
+        with Front(service()) as front, Client(front.file) as client, options() as same:
+            call = client.prepare("sleep", (600,), {}, same)
+            call.begin()
+            eventually(lambda: front.worker.begun, "the call")
+            connect = client.connect
+
+            def given_up_meanwhile(*where):
+                link = connect(*where)
+                call.wake()
+                return link
+
+            front.worker.cut()
+            with unittest.mock.patch.object(client, "connect", given_up_meanwhile), self.assertRaises(Aborted):
+                call.event()
+            self.assertEqual(front.requests[-1], "DELETE /v1/services/tools/calls/" + call.id)
 
     def test_a_worker_that_was_replaced_while_idle(self):
         with Front(service()) as front, Client(front.file) as client:
