@@ -1,5 +1,6 @@
 """A loaded interface and everything that serves it, put together."""
 
+import sys
 from typing import Any, Callable, Dict
 
 from .calls.delivery import Delivery
@@ -84,8 +85,11 @@ class Wiring:
         self._reactor.wake()
 
     def _sweep(self) -> None:
-        self.journal.sweep()
-        self._handles.sweep()
+        for sweep in (self.journal.sweep, self._handles.sweep):
+            try:
+                sweep()
+            except Exception as e:  # whoever serves does this, so that it would end the worker; it is done again in a minute
+                print("seer: what is old could not be removed: %s: %s" % (type(e).__name__, e), file=sys.stderr)
 
     def tokens(self, message: Dict[str, Any]) -> None:
         """With the lock: who may call from now on, and how much."""

@@ -1,15 +1,23 @@
 """Handles: what is kept, for whom and how long, what is said of it, and steps on it."""
 
+import io
+import itertools
 import math
 import threading
 import unittest
-from typing import Any, List
+from contextlib import redirect_stderr, suppress
+from types import SimpleNamespace
+from typing import Any, Callable, Iterator, List
+from unittest.mock import Mock, patch
 
 import numpy
 from harness import Clock
 
 from seer_worker.handles import steps
 from seer_worker.handles.handles import HandleGone, Handles, StepError, size_of
+from seer_worker.handles.holdings import Holdings
+from seer_worker.process.interrupts import Interrupted
+from seer_worker.wiring import Wiring
 
 
 class Store(unittest.TestCase):
@@ -68,6 +76,38 @@ class Store(unittest.TestCase):
         self.clock.time += 9
         self.assertEqual(handles.value(first, "main"), 1)
         self.assertIn("it was not used for 10 s", self.gone(handles, second))
+
+    def test_an_interrupt_in_the_middle_of_a_change(self) -> None:
+        """What is held stays counted, and what has gone does not."""
+        changes: List[Callable[[Handles, str], Any]] = [
+            lambda handles, id: handles.keep("y" * 200_000, "main"), lambda handles, id: handles.release([id], "main"),
+            lambda handles, id: handles.sweep()]
+        count, interrupted = Holdings._count, Mock()
+        for change, moment in itertools.product(changes, range(1, 5)):
+            left = iter(range(moment - 1, -100, -1))
+
+            def counted(holdings: Holdings, token: str, size: int, left: Iterator[int] = left) -> None:
+                if not next(left):
+                    interrupted()
+                    raise Interrupted
+                count(holdings, token, size)
+
+            handles = self.handles(handle_seconds=10)
+            id = handles.keep("x" * 200_000, "main")["id"]
+            handles.value(id, "main")  # so that it is measured again
+            with self.subTest(change=changes.index(change), moment=moment):
+                with patch.object(Holdings, "_count", counted), suppress(Interrupted):
+                    change(handles, id)
+                self.clock.time += 11
+                handles.sweep()
+                self.assertEqual((handles.list(None), handles._holdings.total, handles._holdings.of), ([], 0, {}))
+        self.assertGreaterEqual(interrupted.call_count, 8)
+
+    def test_a_fault_while_sweeping_ends_nothing(self) -> None:
+        journal, handles = Mock(**{"sweep.side_effect": KeyError("one")}), Mock(**{"sweep.side_effect": KeyError("two")})
+        with redirect_stderr(io.StringIO()) as said:
+            Wiring._sweep(SimpleNamespace(journal=journal, _handles=handles))  # type: ignore[arg-type]
+        self.assertRegex(said.getvalue(), "KeyError: 'one'\n.*KeyError: 'two'\n")
 
     def test_count(self) -> None:
         handles = self.handles(handle_count=2)

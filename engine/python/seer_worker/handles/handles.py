@@ -63,8 +63,12 @@ class Handles:
         info = {"id": "h-" + os.urandom(8).hex(), **self._describe(value, size_of(value))}
         with self._lock:
             freed = self._expired()
-            self._held[info["id"]] = _Held(value, token, memory, self._now())
-            self._holdings.add(token, memory)
+            try:
+                self._held[info["id"]] = _Held(value, token, memory, self._now())
+                self._holdings.add(token, memory)
+            except BaseException:
+                self._recount()
+                raise
             freed += self._shrink()
         del value, freed  # not with the lock: what is freed may run code of its own
         return info
@@ -79,9 +83,13 @@ class Handles:
             memory = self._measure(held.value, spared)
             with self._lock:
                 if id in self._held:
-                    self._holdings.remove(held.token, held.memory)
-                    self._holdings.add(held.token, memory)
-                    held.memory = memory
+                    try:
+                        self._holdings.remove(held.token, held.memory)
+                        self._holdings.add(held.token, memory)
+                        held.memory = memory
+                    except BaseException:
+                        self._recount()
+                        raise
 
     def value(self, id: str, token: Optional[str]) -> Any:
         """The object itself, for an argument. HandleGone."""
@@ -193,12 +201,24 @@ class Handles:
         return freed
 
     def _free(self, id: str, reason: str) -> Any:
-        held = self._held.pop(id)
-        self._holdings.remove(held.token, held.memory)
+        held = self._held[id]
+        try:
+            del self._held[id]
+            self._holdings.remove(held.token, held.memory)
+        except BaseException:
+            self._recount()
+            raise
         self._gone[id] = reason
         if len(self._gone) > _REMEMBERED:
             self._gone.popitem(last=False)
         return held.value
+
+    def _recount(self) -> None:
+        """An interrupt of the call may cut a change short between any two lines."""
+        holdings = Holdings()
+        for held in self._held.values():
+            holdings.add(held.token, held.memory)
+        self._holdings = holdings
 
     def _why(self, id: Any) -> str:
         if isinstance(id, str) and id in self._gone:
