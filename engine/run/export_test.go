@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"time"
 
 	"github.com/seer-engine/seer/engine"
@@ -12,6 +13,12 @@ var OfSystem = ofSystem
 // AgentAfter replaces the clock by which programs that do not end are ended.
 func AgentAfter(o AgentOptions, after func(time.Duration, func())) AgentOptions {
 	o.after = after
+	return o
+}
+
+// Bounded replaces what bounds the steps that ask the sandbox after the run.
+func Bounded(o Options, bound func(context.Context, time.Duration) (context.Context, context.CancelFunc)) Options {
+	o.bound = bound
 	return o
 }
 

@@ -31,7 +31,7 @@ import (
 // heartbeat is how long the sandbox outlives a run whose program was killed.
 const heartbeat = 60 * time.Second
 
-// cleanupTimeout bounds what is done after the run's context has ended.
+// cleanupTimeout bounds each step that asks the sandbox after the run's context has ended.
 const cleanupTimeout = time.Minute
 
 // Options say how an experiment is run.
@@ -60,6 +60,7 @@ type Options struct {
 	// after calls a function after a while, in a goroutine of its own; nil = [time.AfterFunc]. Tests
 	// need not wait for programs that do not end.
 	after func(time.Duration, func())
+	bound func(context.Context, time.Duration) (context.Context, context.CancelFunc) // nil = [context.WithTimeout]
 }
 
 // Result is what came of a run.
@@ -133,6 +134,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.after == nil {
 		o.after = func(d time.Duration, then func()) { time.AfterFunc(d, then) }
+	}
+	if o.bound == nil {
+		o.bound = context.WithTimeout
 	}
 	return o
 }
@@ -408,27 +412,26 @@ func (r *runner) keepPrompt(prompt string) error {
 }
 
 // cleanup collects the outputs and ends the sandbox. The run's context may have
-// ended, so it works with one of its own.
-func (r *runner) cleanup(stop context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), cleanupTimeout)
-	defer cancel()
+// ended, so nothing here ends with it.
+func (r *runner) cleanup(ctx context.Context) error {
 	var errs []error
 	r.agent.close(r)
-	stopped := stop.Err() != nil
+	stopped := ctx.Err() != nil
+	ctx = context.WithoutCancel(ctx)
 	if r.sandbox != nil && r.agent.begun && !r.finished {
-		living, stop := r.sandbox.WithLifetime(ctx) // a machine that is lost is not asked
+		living, stop := r.opts.living(ctx, r.sandbox)
 		r.interrupt(living)
 		stop()
 	}
-	r.reportNames(context.WithoutCancel(ctx))
+	r.reportNames(ctx)
 	if r.space != nil {
 		errs = append(errs, r.unsaved(), r.space.closeToOthers())
-		n, err := gatherOutputs(context.WithoutCancel(ctx), r.space.root, r.results, r.warn)
+		n, err := gatherOutputs(ctx, r.space.root, r.results, r.warn)
 		r.result.Files, r.space.uncollected = n, err != nil
-		errs = append(errs, err, r.space.refuseObeyed(context.WithoutCancel(ctx)))
+		errs = append(errs, err, r.space.refuseObeyed(ctx))
 	}
 	if r.recording != nil {
-		living, stop := r.sandbox.WithLifetime(ctx) // a machine that is lost is not asked for the rest
+		living, stop := r.opts.living(ctx, r.sandbox)
 		r.result.Calls = r.recording.finish(living)
 		stop()
 	}
@@ -436,7 +439,9 @@ func (r *runner) cleanup(stop context.Context) error {
 		if stopped && !r.opts.Keep && r.opts.In == "" && r.opts.AskKeep != nil {
 			r.opts.Keep = r.asked(ctx)
 		}
-		errs = append(errs, r.endSandbox(ctx))
+		ending, stop := r.opts.bound(ctx, cleanupTimeout)
+		errs = append(errs, r.endSandbox(ending))
+		stop()
 	}
 	if r.space != nil {
 		if !r.opts.Keep {
@@ -448,6 +453,17 @@ func (r *runner) cleanup(stop context.Context) error {
 		r.keepResults()
 	}
 	return once(errs...)
+}
+
+// living bounds one step of cleanup: the collection may have taken any time before it. A machine
+// that is lost is not asked.
+func (o Options) living(ctx context.Context, s *engine.Sandbox) (context.Context, context.CancelFunc) {
+	ctx, cancel := o.bound(ctx, cleanupTimeout)
+	living, stop := s.WithLifetime(ctx)
+	return living, func() {
+		stop()
+		cancel()
+	}
 }
 
 // keepTimeout is how long a run that was stopped waits for an answer.
@@ -466,7 +482,7 @@ func (r *runner) endSandbox(ctx context.Context) error {
 			r.report.Send(event.RunGPUs{Memory: r.gpuUse.Memory, Peak: r.gpuUse.Peak, Seconds: r.gpuUse.Seconds})
 		}
 	}
-	r.result.Kept = r.opts.In != "" || r.opts.Keep
+	r.result.Kept = r.opts.In != ""
 	if r.opts.In != "" {
 		if !r.opts.Keep {
 			r.traces.revoke(ctx, r.warn)
@@ -475,8 +491,11 @@ func (r *runner) endSandbox(ctx context.Context) error {
 	}
 	if r.opts.Keep {
 		err := r.sandbox.Detach(ctx, r.exp.Sandbox.Timeout)
+		if r.result.Kept = err == nil; !r.result.Kept {
+			return errors.Join(fmt.Errorf("keep the sandbox %s: %w", id, err), r.sandbox.Close())
+		}
 		r.report.Send(event.SandboxKept{Sandbox: id, Advice: event.Advice{Remedies: []remedy.Remedy{{Action: remedy.EndSandbox, Sandbox: id}}}})
-		return errors.Join(err, r.sandbox.Close())
+		return r.sandbox.Close()
 	}
 	r.report.Send(event.SandboxEnding{Sandbox: id})
 	if err := r.sandbox.Terminate(ctx); err != nil {

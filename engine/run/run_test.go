@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/agent/inside"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/run"
@@ -136,6 +140,66 @@ func TestRunKeepsTheSandbox(t *testing.T) {
 	var n int
 	if err := v.Call(t.Context(), "twice", []any{2}, nil, &n); err != nil || n != 4 {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// The collection may take any time: the user is asked after it, and the sandbox is kept.
+func TestRunKeepsTheSandboxAfterALongCollection(t *testing.T) {
+	t.Parallel()
+	e, exp := setup(t, "import os, time\nopen(os.environ['SEER_OUTPUTS'] + '/.envrc', 'w')\nprint('ready', flush=True)\ntime.sleep(1000)\n", "")
+	var ends []context.CancelFunc // of the contexts so far
+	var over bool                 // their time
+	o := run.Options{AskKeep: func(ctx context.Context, _ string) bool { return ctx.Err() == nil }}
+	o.Progress = func(ev engine.Event) {
+		if strings.Contains(eventtext.Sentence(ev), "each is collected with") { // sent by the collection
+			over = true
+			for _, end := range ends {
+				end()
+			}
+		}
+	}
+	o = run.Bounded(o, func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
+		ctx, end := context.WithCancel(ctx)
+		ends = append(ends, end)
+		return ctx, end
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Stdout = onText{"ready", cancel}
+	result, err := run.Run(ctx, e, exp, o)
+	if engine.KindOf(err) != engine.KindCancelled || !result.Kept || result.Files != 1 || !over {
+		t.Fatalf("%+v, %v; over %t", result, err, over)
+	}
+	s, err := e.Open(t.Context(), result.Sandbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Terminate(t.Context()), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A sandbox that could not be detached ends soon, and nobody is told that it was kept.
+func TestRunThatCannotKeepTheSandbox(t *testing.T) {
+	t.Parallel()
+	e, exp := setup(t, goodAgent, "")
+	var told atomic.Bool
+	o := run.Options{Keep: true, Progress: func(ev engine.Event) {
+		if _, kept := ev.Data.(event.SandboxKept); kept {
+			told.Store(true)
+		}
+	}}
+	o = run.Bounded(o, func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
+		ctx, end := context.WithCancel(ctx)
+		end()
+		return ctx, end
+	})
+	result, err := run.Run(t.Context(), e, exp, o)
+	if err == nil || !strings.HasPrefix(err.Error(), "keep the sandbox "+result.Sandbox) || result.Kept || told.Load() {
+		t.Errorf("%+v, %v; told that it is kept: %t", result, err, told.Load())
+	}
+	if err := e.Terminate(t.Context(), result.Sandbox); err != nil {
+		t.Error(err)
 	}
 }
 
