@@ -44,7 +44,8 @@ type AgentOptions struct {
 	// Resolved is the JSON that the folder of the run keeps as the experiment; nil = that of Agent.
 	Resolved json.RawMessage
 
-	after func(time.Duration, func()) // as in [Options]
+	after func(time.Duration, func()) // as in [Options], like bound
+	bound func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
 // Agent runs an agent, and returns when it and everything that it started have ended. An agent
@@ -55,7 +56,7 @@ func Agent(ctx context.Context, e *engine.Engine, o AgentOptions) (Result, error
 		Name: cmp.Or(o.Name, "agent"), Agent: o.Agent, Workspace: experiment.Workspace{Dir: o.Dir}, Runs: o.Runs,
 		Outputs: filepath.Join(o.Dir, outputsName),
 	}
-	r := newRunner(e, exp, Options{Progress: o.Progress, Grace: o.Grace, Seer: o.Seer, Version: o.Version, after: o.after})
+	r := newRunner(e, exp, Options{Progress: o.Progress, Grace: o.Grace, Seer: o.Seer, Version: o.Version, after: o.after, bound: o.bound})
 	r.id, r.resolved = r.result.Run, o.Resolved
 	if o.Runs != "" {
 		r.log = &runLog{to: o.Progress}
@@ -237,13 +238,14 @@ func (r agentRun) start(ctx context.Context) (err error) {
 
 // closeSpace leaves nothing in the folder that others could use or that programs obey.
 func (r agentRun) closeSpace(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
-	r.reportNames(context.WithoutCancel(ctx))
+	ctx = context.WithoutCancel(ctx)
+	err := errors.Join(r.space.closeToOthers(), r.space.refuseObeyed(ctx)) // first, and as long as it takes
+	r.reportNames(ctx)
 	if r.recording != nil {
-		r.result.Calls, r.result.Record = r.recording.finish(ctx), r.results.path(record.Name)
+		asking, cancel := r.opts.bound(ctx, cleanupTimeout)
+		r.result.Calls, r.result.Record = r.recording.finish(asking), r.results.path(record.Name)
+		cancel()
 	}
-	err := errors.Join(r.space.closeToOthers(), r.space.refuseObeyed(ctx))
 	if len(r.temporary) > 0 {
 		r.space.remove(r.temporary)
 		err = errors.Join(err, r.space.save())

@@ -22,6 +22,12 @@ func Bounded(o Options, bound func(context.Context, time.Duration) (context.Cont
 	return o
 }
 
+// AgentBounded is [Bounded] for an agent alone.
+func AgentBounded(o AgentOptions, bound func(context.Context, time.Duration) (context.Context, context.CancelFunc)) AgentOptions {
+	o.bound = bound
+	return o
+}
+
 // Unguarded switches off, for the controls of attacks, what keeps a replay from running
 // what a stranger's record names.
 func Unguarded(o Options) Options {

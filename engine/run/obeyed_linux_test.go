@@ -1,12 +1,14 @@
 package run_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/event/eventtext"
@@ -61,5 +63,23 @@ func TestAgentLeavesNothingThatIsObeyed(t *testing.T) {
 	}
 	if all := strings.Join(said, "\n"); strings.Count(all, "programs would obey") != 2 || !strings.Contains(all, "restored as before") {
 		t.Errorf("warnings: %s", all)
+	}
+}
+
+// TestAgentAloneLeavesNothingThatIsObeyed: the time to ask sandboxes is over, and the workspace is
+// made safe all the same.
+func TestAgentAloneLeavesNothingThatIsObeyed(t *testing.T) {
+	t.Parallel()
+	o := run.AgentBounded(alone(t, "open('.envrc', 'w')\nopen('outputs/.envrc', 'w')\n"), func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
+		ctx, end := context.WithCancel(ctx)
+		end()
+		return ctx, end
+	})
+	result, err := run.Agent(t.Context(), installed.Engine(t), o)
+	if err != nil || result.ExitCode != 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if got, want := files(t, o.Dir), []string{".envrc.collected", "agent.py", "outputs/.envrc.collected"}; !slices.Equal(got, want) {
+		t.Errorf("the agent's folder has %q, not %q", got, want)
 	}
 }
