@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/rpc"
 	"github.com/seer-engine/seer/internal/testengine"
 	"github.com/seer-engine/seer/sdk"
@@ -148,5 +151,40 @@ func TestEndOfInput(t *testing.T) {
 	}
 	if err := e.Terminate(t.Context(), two); err != nil {
 		t.Error(err)
+	}
+}
+
+// Copies that the client does not hear of are ended.
+func TestForkThatFailed(t *testing.T) {
+	t.Parallel()
+	e := installed.Engine(t)
+	exp, err := experiment.Parse([]byte(`{"sandbox": {"provider": "local", "timeout": 600}}`), filepath.Join(t.TempDir(), "experiment"), experiment.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	lost := errors.New("copy 2 is lost")
+	for _, test := range []struct {
+		ctx          context.Context
+		failed, want error
+	}{{t.Context(), lost, lost}, {cancelled, nil, context.Canceled}, {t.Context(), nil, nil}} {
+		b, err := e.Up(t.Context(), exp, engine.UpOptions{Attached: rpc.Outlives})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, open, err := rpc.Forked(test.ctx, []*engine.Sandbox{b}, test.failed)
+		good := test.want == nil
+		if !errors.Is(err, test.want) || len(result.Sandboxes) != open || (open == 1) != good {
+			t.Errorf("%v: %+v, %d open, %v", test.want, result, open, err)
+		}
+		if info, err := e.Show(t.Context(), b.ID()); err != nil || info.State.Live() != good {
+			t.Errorf("%v: the copy is %s, %v", test.want, info.State, err)
+		}
+		if good {
+			if err := errors.Join(b.Terminate(t.Context()), b.Close()); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

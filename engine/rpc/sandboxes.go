@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -85,13 +86,30 @@ func (s *Server) terminate(ctx context.Context, p Ref) (None, error) {
 
 func (s *Server) fork(ctx context.Context, p ForkParams) (ListResult, error) {
 	copies, err := s.Engine.Fork(ctx, p.Sandbox, p.Copies, engine.ForkOptions{Name: p.Name, Attached: Outlives, Progress: s.progress(ctx)})
+	return s.forked(ctx, copies, err)
+}
+
+// forked answers with the copies. When one is missing, or the client has cancelled, it will not hear
+// of the others, so they are ended.
+func (s *Server) forked(ctx context.Context, copies []*engine.Sandbox, err error) (ListResult, error) {
 	var list ListResult
 	for _, c := range copies {
-		info, infoErr := s.keep(c, true).Info(ctx)
+		info, infoErr := c.Info(ctx)
 		err = cmp.Or(err, infoErr)
 		list.Sandboxes = append(list.Sandboxes, info)
 	}
-	return list, err
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+		defer cancel()
+		for _, c := range copies {
+			err = errors.Join(err, c.Terminate(ending), c.Close())
+		}
+		return ListResult{}, err
+	}
+	for _, c := range copies {
+		s.keep(c, true)
+	}
+	return list, nil
 }
 
 func (s *Server) save(ctx context.Context, p SaveParams) (SaveResult, error) {
