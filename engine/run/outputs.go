@@ -38,6 +38,9 @@ func gatherOutputs(ctx context.Context, space *os.Root, to *results, warn func(s
 		return "agent-" + name
 	}}
 	files, err := c.Copy(ctx, space, outputsName, to.files)
+	if err == nil && files > 0 { // a power cut must not take the copies when the originals are gone
+		err = to.sync()
+	}
 	if err != nil {
 		return files, fmt.Errorf("collect the outputs from %s/%s (they are still there): %w", space.Name(), outputsName, err)
 	}

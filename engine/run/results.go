@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/runs"
@@ -15,9 +16,18 @@ import (
 // confirmed its own path at most: it may have come with a stranger's experiment, so
 // nothing is written through what is in it.
 type results struct {
-	root    *os.Root // for what Seer writes
-	files   *os.Root // for what the agent has made; perhaps the same folder
-	through bool     // for tests: a link is followed
+	root    *os.Root             // for what Seer writes
+	files   *os.Root             // for what the agent has made; perhaps the same folder
+	through bool                 // for tests: a link is followed
+	synced  func(*os.Root) error // nil = [collect.Sync]
+}
+
+// sync writes what the agent has made to the disk.
+func (r *results) sync() error {
+	if r.synced != nil {
+		return r.synced(r.files)
+	}
+	return collect.Sync(r.files)
 }
 
 // openFolder makes a folder for results and writes to it for a trial, before anything is

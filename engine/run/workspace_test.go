@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -182,6 +184,27 @@ func TestOneRunAtATimeInAWorkspace(t *testing.T) {
 	}
 	w.close()
 	openTest(t, dir)
+}
+
+// Outputs stay in the workspace until their copies are on the disk.
+func TestOutputsThatCannotBeSynced(t *testing.T) {
+	space, to := t.TempDir(), t.TempDir()
+	put(t, "result", space, "outputs", "report.md")
+	w, _ := openTest(t, space)
+	results := everythingIn(testkit.OpenRoot(t, to))
+	results.synced = func(files *os.Root) error {
+		if read(t, files.Name(), "report.md") != "result" {
+			t.Error("it is synced before it is copied")
+		}
+		return syscall.EIO
+	}
+	_, err := gatherOutputs(t.Context(), w.root, results, w.warn)
+	if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "they are still there") {
+		t.Errorf("err = %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(space, "outputs", "report.md")); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestOutputsOfAKilledRunAreNotThoseOfTheNext: they are kept under another name, once, also
