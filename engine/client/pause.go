@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -34,10 +35,15 @@ func (c *Client) Freeze(ctx context.Context) (*Freeze, error) {
 }
 
 // Thaw lets the machine continue. It fails as [protocol.Conflict] if the machine has already
-// continued by itself: then the copy may be inconsistent.
+// continued by itself, even if somebody has frozen it again since: then the copy may be
+// inconsistent.
 func (f *Freeze) Thaw(ctx context.Context) error {
 	defer f.body.Close()
-	return f.c.json(ctx, http.MethodPost, "/v1/thaw", nil, nil, nil)
+	var q url.Values
+	if f.ID != "" {
+		q = url.Values{"id": {f.ID}}
+	}
+	return f.c.json(ctx, http.MethodPost, "/v1/thaw", q, nil, nil)
 }
 
 // Park has the machine close its socket and stand still: the answer comes before. When it is

@@ -7,8 +7,9 @@ const FreezeLimit = 60 * time.Second
 
 // Frozen is what a runtime says when it has frozen its machine.
 type Frozen struct {
-	Frozen    int        `json:"frozen"`     // processes that stand still
-	NotFrozen []Unfrozen `json:"not_frozen"` // processes that do not, and may still write
+	ID        string     `json:"id,omitempty"` // of the freeze; older runtimes have none
+	Frozen    int        `json:"frozen"`       // processes that stand still
+	NotFrozen []Unfrozen `json:"not_frozen"`   // processes that do not, and may still write
 }
 
 // Unfrozen is a process that could not be frozen.

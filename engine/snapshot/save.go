@@ -17,6 +17,12 @@ import (
 // is written. Nobody sees it before it is complete, and what is left of one that failed
 // is nothing. A name that is taken is an [ExistsError]; a full disk matches [state.ErrNoSpace].
 func (s *Store) Save(ctx context.Context, meta Meta, sources []Source) (Snapshot, error) {
+	return s.SaveIf(ctx, meta, sources, func() error { return nil })
+}
+
+// SaveIf is [Store.Save] that calls good when everything was read and nobody sees the
+// snapshot yet. Its error fails the save.
+func (s *Store) SaveIf(ctx context.Context, meta Meta, sources []Source, good func() error) (Snapshot, error) {
 	meta.Layers = append([]string(nil), meta.Layers...)
 	if meta.Created.IsZero() {
 		meta.Created = s.now()
@@ -48,6 +54,9 @@ func (s *Store) Save(ctx context.Context, meta Meta, sources []Source) (Snapshot
 		}
 	}
 	if err := d.check(); err != nil {
+		return Snapshot{}, err
+	}
+	if err := good(); err != nil {
 		return Snapshot{}, err
 	}
 	return w.publish(ctx, meta.Name, d, false)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -82,13 +81,29 @@ func Save(ctx context.Context, store *snapshot.Store, sandbox *client.Client, me
 	for _, p := range frozen.NotFrozen {
 		report.Send(event.ProcessNotStopped{PID: p.Pid, Name: p.Name, Reason: p.Why})
 	}
-	saved, err := store.Save(ctx, meta, sources)
-	thawed := frozen.Thaw(context.WithoutCancel(ctx))
-	if err == nil && protocol.CodeOf(thawed) == protocol.Conflict {
-		err = errors.Join(remedy.For(fmt.Errorf("saving took longer than the %s that a sandbox may stand still; save it when less has changed, or while it runs", protocol.FreezeLimit),
-			remedy.Remedy{Action: remedy.SaveLive}), store.Remove(ctx, saved.Name))
+	thawed := false
+	defer func() {
+		if !thawed { // the save has failed before
+			_ = frozen.Thaw(context.WithoutCancel(ctx))
+		}
+	}()
+	return store.SaveIf(ctx, meta, sources, func() error {
+		thawed = true
+		return notStill(frozen.Thaw(context.WithoutCancel(ctx)))
+	})
+}
+
+// notStill says why the files of a sandbox are not kept: its thaw told that it had gone on
+// meanwhile, or did not tell that it had stood still.
+func notStill(thaw error) error {
+	if protocol.CodeOf(thaw) == protocol.Conflict {
+		return remedy.For(fmt.Errorf("saving took longer than the %s that a sandbox may stand still; save it when less has changed, or while it runs", protocol.FreezeLimit),
+			remedy.Remedy{Action: remedy.SaveLive})
 	}
-	return saved, err
+	if thaw != nil {
+		return fmt.Errorf("nothing is saved: the sandbox does not say whether it stood still meanwhile: %w; save it again", thaw)
+	}
+	return nil
 }
 
 // NotStopped says of a sandbox that stands still already why it cannot be stopped. Other

@@ -42,6 +42,7 @@ func (c *Handler) PostFreeze(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c.syncDisks()
+	answer.ID = c.freezer.lastID() // nobody else begins before the release
 	w.Header().Set("Content-Type", "application/jsonl")
 	if json.NewEncoder(w).Encode(answer) != nil || http.NewResponseController(w).Flush() != nil {
 		return nil // the client is gone
@@ -61,8 +62,9 @@ func (c *Handler) PostFreeze(w http.ResponseWriter, r *http.Request) error {
 // PostThaw has a frozen machine go on. Where processes were taken off GPUs, it waits until
 // they are back; a copy goes on by itself, and it only waits.
 func (c *Handler) PostThaw(w http.ResponseWriter, r *http.Request) error {
-	ended, back := c.freezer.end(), c.back.Load()
-	if !ended && (back == nil || !back.copy.Load()) {
+	id := r.URL.Query().Get("id") // older clients name none
+	ended, back := c.freezer.endOf(id), c.back.Load()
+	if !ended && (id != "" || back == nil || !back.copy.Load()) {
 		return protocol.Errorf(protocol.Conflict, "the machine is not frozen (any more)")
 	}
 	if back != nil {

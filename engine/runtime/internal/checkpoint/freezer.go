@@ -14,6 +14,7 @@ const freezePatience = 10 * time.Second
 // freezer keeps what changes files apart from a frozen machine.
 type freezer struct {
 	mu       sync.Mutex
+	id       string        // of the last freeze
 	writers  int           // requests under way that change files
 	changed  chan struct{} // closed when there are no writers any more
 	thawed   chan struct{} // closed when the machine goes on; nil while it is not frozen
@@ -71,7 +72,7 @@ func (f *freezer) begin(ctx context.Context) (thawed <-chan struct{}, err error)
 		}
 		f.mu.Lock()
 	}
-	f.thawed, f.released = make(chan struct{}), make(chan struct{})
+	f.id, f.thawed, f.released = protocol.NewID("f"), make(chan struct{}), make(chan struct{})
 	thawed = f.thawed
 	if f.writers == 0 {
 		f.mu.Unlock()
@@ -102,15 +103,25 @@ func (f *freezer) release() {
 }
 
 // end lets requests change files again; false if they may.
-func (f *freezer) end() bool {
+func (f *freezer) end() bool { return f.endOf("") }
+
+// endOf is end for whoever froze the machine under this ID: a freeze that another one has
+// begun since goes on. "" is any.
+func (f *freezer) endOf(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.thawed == nil {
+	if f.thawed == nil || id != "" && id != f.id {
 		return false
 	}
 	close(f.thawed)
 	f.thawed, f.changed = nil, nil
 	return true
+}
+
+func (f *freezer) lastID() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.id
 }
 
 func (f *freezer) frozen() bool {
