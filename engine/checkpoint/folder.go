@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/state"
@@ -24,13 +25,19 @@ func (c Checkpointer) workFolder(ctx context.Context) (dir string, done func(), 
 	if err != nil {
 		return "", nil, err
 	}
-	dir, err = os.MkdirTemp(base, "m")
+	f, err := os.CreateTemp(base, "m*.lock")
 	if err != nil {
 		return "", nil, err
 	}
-	lock, err := state.Acquire(ctx, dir+".lock")
+	_ = f.Close()
+	lock, err := state.Acquire(ctx, f.Name()) // before there is a folder: Sweep removes one that nobody has locked
 	if err != nil {
-		return "", nil, errors.Join(err, os.Remove(dir))
+		return "", nil, err
+	}
+	dir = strings.TrimSuffix(f.Name(), ".lock")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		lock.Remove()
+		return "", nil, err
 	}
 	return dir, func() {
 		_ = os.RemoveAll(dir)
@@ -53,10 +60,7 @@ func Sweep(store *state.Store) error {
 		return err
 	}
 	for _, entry := range entries {
-		if !entry.IsDir() {
-			continue
-		}
-		dir := filepath.Join(base, entry.Name())
+		dir := filepath.Join(base, strings.TrimSuffix(entry.Name(), ".lock"))
 		lock, held, err := state.TryAcquire(dir + ".lock")
 		if err != nil || held {
 			continue // somebody works in it
@@ -67,6 +71,5 @@ func Sweep(store *state.Store) error {
 			return err
 		}
 	}
-	_ = os.Remove(base) // where nobody has anything in it
-	return nil
+	return nil // base stays: somebody may be about to make a folder in it
 }
