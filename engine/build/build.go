@@ -74,15 +74,17 @@ type Machine struct {
 	Mounts  []sdk.Mount // all that it is shown
 	Image   *sdk.Image  // what it starts from; nil = as planned
 	Layer   string      // key of the layer that it needs; empty = none
-	Save    bool        // its file system is saved in the end
+
+	// Saved is told the provider's name of the machine's file system once that is saved, while
+	// the machine still lives: what a killed program has saved is known. Nil = it is not saved.
+	Saved func(name string) error
 }
 
 // Machines makes machines that only build.
 type Machines interface {
 	// Run makes a machine, calls install while it lives, and ends it. The machine has no
-	// models, no session and no secrets. Saved is the provider's name of the file
-	// system, where that is to be saved.
-	Run(ctx context.Context, m Machine, install func(context.Context, *client.Client, machine.Record) error) (saved string, err error)
+	// models, no session and no secrets.
+	Run(ctx context.Context, m Machine, install func(context.Context, *client.Client, machine.Record) error) error
 }
 
 // Request says what a start wants to have installed.
@@ -180,7 +182,7 @@ func (b *building) ensure(ctx context.Context) error {
 
 // run makes a machine that builds, of the same kind and isolation as the sandbox, but with
 // the Internet and the user's own servers of packages, and without what is the sandbox's.
-func (b *building) run(ctx context.Context, c plan.Choice, m Machine, install func(context.Context, *client.Client, *installLog) error, at *layer) (saved string, err error) {
+func (b *building) run(ctx context.Context, c plan.Choice, m Machine, install func(context.Context, *client.Client, *installLog) error, at *layer) (err error) {
 	m.Plan = b.plan
 	m.Plan.ExecutionMode = ""
 	m.Plan.Network, m.Plan.NetworkHosts, m.Plan.Ports, m.Plan.Volumes = "open", nil, nil, nil
@@ -189,7 +191,7 @@ func (b *building) run(ctx context.Context, c plan.Choice, m Machine, install fu
 	m.Plan.Choices = []plan.Choice{c}
 	shown, done, err := b.Settings.Show(ctx, b.builder.privateFolder)
 	if err != nil {
-		return "", &errdefs.Error{Kind: errdefs.KindConfig, Err: err}
+		return &errdefs.Error{Kind: errdefs.KindConfig, Err: err}
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	m.Mounts = append(m.Mounts, shown...)

@@ -137,8 +137,8 @@ func (b *Builder) rootFSItems(context.Context, *cachegc.References) ([]cachegc.I
 			continue
 		}
 		ref, err := readRootFS(note)
-		id, ours := strings.CutPrefix(ref, savedPrefix)
-		if err != nil || !ours || strings.Contains(id, "/") {
+		id, ours := savedID(ref)
+		if err != nil || !ours {
 			continue
 		}
 		users[id]++
@@ -156,7 +156,7 @@ func (b *Builder) rootFSItems(context.Context, *cachegc.References) ([]cachegc.I
 		}
 		k.Remove = func() error {
 			if users[id] == 1 { // what remains of a removal that was broken off is found by its note
-				if err := errors.Join(removeIfExists(tar), removeIfExists(strings.TrimSuffix(tar, ".tar")+".json")); err != nil {
+				if err := removeSaved(saved, id); err != nil {
 					return err
 				}
 			}

@@ -130,7 +130,7 @@ func (b *building) buildLayer(ctx context.Context, l *layer, folder string) erro
 		sdk.Mount{Source: folder, Target: l.at, Writable: true},
 		sdk.Mount{Source: wheels.Dir, Target: wheelsPath, Writable: b.builder.Undefended}, sdk.Mount{Source: fresh, Target: freshPath, Writable: true},
 	)}
-	_, err = b.run(ctx, l.choice, m, func(ctx context.Context, runtime *client.Client, log *installLog) error {
+	err = b.run(ctx, l.choice, m, func(ctx context.Context, runtime *client.Client, log *installLog) error {
 		return b.installLayer(ctx, runtime, l, log)
 	}, l)
 	if kept := wheels.Admit(ctx); kept != nil {

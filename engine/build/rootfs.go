@@ -62,7 +62,7 @@ func (b *building) ensureRootFS(ctx context.Context, want sdk.Image, layer strin
 	return err
 }
 
-func (b *building) savedRootFS(ctx context.Context, want sdk.Image, note string) (string, error) {
+func (b *building) savedRootFS(ctx context.Context, want sdk.Image, note string) (saved string, err error) {
 	if saved, err := readRootFS(note); saved != "" || err != nil {
 		now := b.builder.Now()
 		err = errors.Join(err, os.Chtimes(note, now, now)) // so that nobody prunes it
@@ -83,21 +83,49 @@ func (b *building) savedRootFS(ctx context.Context, want sdk.Image, note string)
 		return saved, err
 	}
 	b.Report.Send(event.BuildStarted{Part: "system", Contents: contentText(want)})
-	m := Machine{Purpose: "the system with " + contentText(want), Image: &want, Layer: b.LayerKey(), Save: true}
+	m := Machine{Purpose: "the system with " + contentText(want), Image: &want, Layer: b.LayerKey(), Saved: func(name string) error {
+		saved = name
+		return b.builder.noteRootFS(note, name)
+	}}
 	if len(want.Commands) > 0 {
 		m.Mounts = b.layer.mounts()
 	}
-	saved, err := b.run(ctx, b.choice, m, func(ctx context.Context, runtime *client.Client, log *installLog) error {
+	err = b.run(ctx, b.choice, m, func(ctx context.Context, runtime *client.Client, log *installLog) error {
 		return b.installRootFS(ctx, runtime, want, log)
 	}, nil)
 	if err != nil {
 		return "", err
 	}
+	return saved, nil
+}
+
+// noteRootFS notes a saved file system. Without a note nobody would find and prune it, so it
+// is removed if it cannot be noted.
+func (b *Builder) noteRootFS(note, saved string) error {
 	data, err := json.Marshal(savedRootFS{saved})
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = state.WriteFile(note, data, 0o600)
 	}
-	return saved, state.WriteFile(note, data, 0o600)
+	if err == nil {
+		return nil
+	}
+	others, readErr := b.rootFSNotes(saved)
+	id, ours := savedID(saved)
+	local, dirErr := b.Store.Dir("local")
+	if readErr != nil || len(others) > 0 || !ours || dirErr != nil {
+		return errors.Join(err, readErr, dirErr)
+	}
+	return errors.Join(err, removeSaved(filepath.Join(local, "saved"), id))
+}
+
+// savedID is how this computer names the files of a saved system, if it is one of its own.
+func savedID(saved string) (id string, ours bool) {
+	id, ours = strings.CutPrefix(saved, savedPrefix)
+	return id, ours && !strings.Contains(id, "/")
+}
+
+func removeSaved(dir, id string) error {
+	return errors.Join(removeIfExists(filepath.Join(dir, id+".tar")), removeIfExists(filepath.Join(dir, id+".json")))
 }
 
 // rootFSUsed notes of a saved system that an experiment names that it is used, where starts
@@ -106,25 +134,34 @@ func (b *Builder) rootFSUsed(saved string) error {
 	if !strings.HasPrefix(saved, savedPrefix) {
 		return nil
 	}
-	dir, err := b.Store.Cache(rootFSDir)
-	if err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dir)
+	notes, err := b.rootFSNotes(saved)
 	now := b.Now()
-	for _, entry := range entries {
-		note := filepath.Join(dir, entry.Name())
-		if !strings.HasSuffix(note, ".json") {
-			continue
-		}
-		if ref, _ := readRootFS(note); ref != saved { // one that cannot be read is not pruned
-			continue
-		}
+	for _, note := range notes {
 		if e := os.Chtimes(note, now, now); !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
 	return err
+}
+
+// rootFSNotes are the notes of a saved file system, but for those that cannot be read: they
+// are not pruned.
+func (b *Builder) rootFSNotes(saved string) (notes []string, err error) {
+	dir, err := b.Store.Cache(rootFSDir)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		note := filepath.Join(dir, entry.Name())
+		if !strings.HasSuffix(note, ".json") {
+			continue
+		}
+		if ref, _ := readRootFS(note); ref == saved {
+			notes = append(notes, note)
+		}
+	}
+	return notes, err
 }
 
 func contentText(i sdk.Image) string {
