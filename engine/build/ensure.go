@@ -54,7 +54,7 @@ func (b *building) ensureLayer(ctx context.Context, l *layer) error {
 		err = l.writeManifest(ctx, partial)
 	}
 	if err == nil {
-		err = os.Rename(partial, l.dir)
+		err = l.publish(partial, state.SyncDisk)
 	}
 	if err != nil {
 		return errors.Join(err, state.RemoveAll(partial))

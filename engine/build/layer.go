@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -162,6 +164,18 @@ func (l *layer) there() (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// publish gives a layer its name, under which it counts as whole, also after a power cut: what
+// machines have written into it is only in memory until sync has ended.
+func (l *layer) publish(partial string, sync func(dir string) error) error {
+	if err := sync(partial); err != nil {
+		return fmt.Errorf("write the layer to the disk: %w", err)
+	}
+	if err := os.Rename(partial, l.dir); err != nil {
+		return err
+	}
+	return state.SyncDir(filepath.Dir(l.dir))
 }
 
 // planLayer notes in the plan which layer there will be, and whether it is there.

@@ -1,12 +1,16 @@
 package build
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/state"
 )
 
 // TestWhatTheModeNeeds is the same for all experiments with a Python, whatever else they have.
@@ -40,5 +44,29 @@ func TestWhatTheModeNeeds(t *testing.T) {
 	}
 	if needs, more := ofMode(plan.Plan{ExecutionMode: "cli"}, all, true); needs != nil || !slices.Equal(more, all) {
 		t.Errorf("cli: %q, %q", needs, more)
+	}
+}
+
+// A layer has its name only after all that is in it is on the disk, and not where that fails.
+func TestALayerIsOnTheDiskFirst(t *testing.T) {
+	t.Parallel()
+	for _, full := range []error{nil, errors.New("the disk is full")} {
+		dir := t.TempDir()
+		l := &layer{dir: filepath.Join(dir, "layer")}
+		partial := l.dir + ".partial"
+		if err := errors.Join(os.Mkdir(partial, 0o700), os.WriteFile(filepath.Join(partial, "a.py"), []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		synced := ""
+		err := l.publish(partial, func(dir string) error {
+			synced = dir
+			if there, err := l.there(); there || err != nil {
+				t.Errorf("it has its name before: %v", err)
+			}
+			return errors.Join(full, state.SyncDisk(dir))
+		})
+		if there, _ := l.there(); there != (full == nil) || !errors.Is(err, full) || synced != partial {
+			t.Errorf("there: %v, %v; on the disk is %q", there, err, synced)
+		}
 	}
 }

@@ -155,7 +155,7 @@ func (f Folder) add(ctx context.Context, root *os.Root, name string, left *int64
 	}
 	defer os.Remove(out.Name()) // it is gone when it was renamed
 	same, err := f.named(ctx, out, in, name)
-	if err = errors.Join(err, out.Chmod(0o444), out.Close()); err != nil || !same {
+	if err = errors.Join(err, out.Chmod(0o444), out.Sync(), out.Close()); err != nil || !same {
 		return err
 	}
 	return os.Rename(out.Name(), to)
