@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 
 	"github.com/seer-engine/seer/engine"
-	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/runs"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 // results is the folder on this computer that a run writes its results to. The user has
@@ -19,15 +19,21 @@ type results struct {
 	root    *os.Root             // for what Seer writes
 	files   *os.Root             // for what the agent has made; perhaps the same folder
 	through bool                 // for tests: a link is followed
-	synced  func(*os.Root) error // nil = [collect.Sync]
+	synced  func(*os.File) error // nil = [osfile.Sync]
 }
 
-// sync writes what the agent has made to the disk.
+// sync writes what the agent has made to the disk. One call costs less than one for each of many
+// files.
 func (r *results) sync() error {
-	if r.synced != nil {
-		return r.synced(r.files)
+	dir, err := r.files.Open(".")
+	if err != nil {
+		return err
 	}
-	return collect.Sync(r.files)
+	defer dir.Close()
+	if r.synced != nil {
+		return r.synced(dir)
+	}
+	return osfile.Sync(dir)
 }
 
 // openFolder makes a folder for results and writes to it for a trial, before anything is

@@ -192,8 +192,8 @@ func TestOutputsThatCannotBeSynced(t *testing.T) {
 	put(t, "result", space, "outputs", "report.md")
 	w, _ := openTest(t, space)
 	results := everythingIn(testkit.OpenRoot(t, to))
-	results.synced = func(files *os.Root) error {
-		if read(t, files.Name(), "report.md") != "result" {
+	results.synced = func(*os.File) error {
+		if read(t, to, "report.md") != "result" {
 			t.Error("it is synced before it is copied")
 		}
 		return syscall.EIO

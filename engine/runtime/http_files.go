@@ -14,8 +14,8 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
-	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 	"github.com/seer-engine/seer/engine/runtime/internal/redact"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 // filesHandler answers requests about files and folders.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 // ErrNoSpace is matched by errors.Is when a write failed because the disk or
@@ -163,4 +165,15 @@ func SyncDir(dir string) error {
 		return err
 	}
 	return nil
+}
+
+// SyncDisk writes the file system that a folder is on to its disk: all that others have written
+// into the folder survives a power cut.
+func SyncDisk(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return osfile.Sync(d)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"os"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 // spare is what arguments leave free of a disk: the journal must be able to go on, or

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 // store keeps bytes: a few in memory, more in a file without a name.

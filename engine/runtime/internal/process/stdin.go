@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 // stdin is the input of a process. Clients count bytes, so that a repeated

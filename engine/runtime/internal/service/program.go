@@ -17,7 +17,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 //go:embed start_worker.py

@@ -15,10 +15,10 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
-	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 	"github.com/seer-engine/seer/engine/runtime/internal/redact"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 	"github.com/seer-engine/seer/engine/runtime/internal/spool"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 // Worker is the Python process of a service. It may have been started by a runtime

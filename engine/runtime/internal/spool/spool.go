@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/internal/osfile"
 )
 
 // Spool keeps output records on disk and lets any number of readers follow.

@@ -50,4 +50,4 @@ func Space(f *os.File) (total, free uint64, err error) {
 }
 
 // Sync writes the file system under a file to its disk.
-func Sync(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
+func Sync(f *os.File) error { return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))) }
