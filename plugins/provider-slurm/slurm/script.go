@@ -90,8 +90,6 @@ func refusal(host, text string) error {
 	why := strings.TrimPrefix(said(text), "Batch job submission failed: ")
 	lower, code, advice := strings.ToLower(text), sdk.Invalid, ""
 	switch {
-	case strings.Contains(lower, "timed out") || strings.Contains(lower, "contact slurm") || strings.Contains(lower, "connection refused"):
-		code = sdk.Unavailable
 	case strings.Contains(lower, "invalid account"):
 		advice = "; set provider_options.slurm.account and partition to a pair that you may use"
 	case strings.Contains(lower, "accounting/qos policy"):

@@ -126,7 +126,6 @@ func TestSbatchRefuses(t *testing.T) {
 		"sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: Invalid partition name specified\n":                                              sdk.Invalid,
 		"sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n":                                                                   sdk.Invalid,
 		"sbatch: error: Batch job submission failed: Requested node configuration is not available\n":                                                                                sdk.Unsupported,
-		"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n":                                                                         sdk.Unavailable,
 		"sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n": sdk.NoCapacity,
 		"sbatch: error: Batch job submission failed: Invalid feature specification\n":                                                                                                sdk.Invalid,
 	} {
