@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
@@ -30,7 +31,7 @@ func Main(dir string, ready, log io.Writer) int {
 	}
 	if err == nil {
 		defer lock.Release()
-		p := &process{dir: dir, log: log, open: map[string]*port{}}
+		p := &process{dir: dir, log: log, retry: mostWait, open: map[string]*port{}}
 		err = p.run(ready)
 	}
 	if err != nil {
@@ -42,9 +43,11 @@ func Main(dir string, ready, log io.Writer) int {
 
 // process carries what is wanted.
 type process struct {
-	dir  string
-	log  io.Writer
-	open map[string]*port // by "SANDBOX PORT"
+	dir   string
+	log   io.Writer
+	retry time.Duration    // after which the routes are heeded again where that failed
+	open  map[string]*port // by "SANDBOX PORT"
+	told  ports            // what is in the file
 
 	mu     sync.Mutex
 	config string // of the ways
@@ -73,30 +76,49 @@ func (p *process) run(ready io.Writer) error {
 		return err
 	}
 	defer p.closeAll()
+	failed := false
 	for first := true; ; first = false {
 		wanted, next, err := p.heed()
-		if err != nil || wanted == 0 {
+		if wanted == 0 || first && err != nil {
 			return err
 		}
-		var end <-chan time.Time
-		if !next.IsZero() {
-			end = time.After(time.Until(next))
+		if err != nil { // a full disk, for example, which is no reason to cut what is carried
+			if !failed {
+				p.say(err)
+			}
+			if again := time.Now().Add(p.retry); next.IsZero() || again.Before(next) {
+				next = again
+			}
 		}
+		failed = err != nil
 		if first {
 			_, _ = io.WriteString(ready, "\n")
 		}
-		for changed := false; !changed; {
-			select {
-			case <-end:
-				changed = true
-			case event := <-watch.Events:
-				changed = filepath.Base(event.Name) == routesFile
-			case err := <-watch.Errors:
-				if !errors.Is(err, fsnotify.ErrEventOverflow) {
-					return err
-				}
-				changed = true
+		if err := changed(watch, next); err != nil {
+			return err
+		}
+	}
+}
+
+// changed waits until the routes have changed, or until end; zero = never.
+func changed(watch *fsnotify.Watcher, end time.Time) error {
+	var ended <-chan time.Time
+	if !end.IsZero() {
+		ended = time.After(time.Until(end))
+	}
+	for {
+		select {
+		case <-ended:
+			return nil
+		case event := <-watch.Events:
+			if filepath.Base(event.Name) == routesFile {
+				return nil
 			}
+		case err := <-watch.Errors:
+			if errors.Is(err, fsnotify.ErrEventOverflow) {
+				return nil
+			}
+			return err
 		}
 	}
 }
@@ -109,21 +131,29 @@ func (p *process) anew() error {
 		return err
 	}
 	have.Version, have.Errors = -1, nil
-	return writeJSON(filepath.Join(p.dir, portsFile), have)
+	return p.tell(have)
+}
+
+// tell writes down what is, where something else is written.
+func (p *process) tell(have ports) error {
+	if have.Version == p.told.Version && maps.Equal(have.Ports, p.told.Ports) && maps.Equal(have.Errors, p.told.Errors) {
+		return nil
+	}
+	if err := writeJSON(filepath.Join(p.dir, portsFile), have); err != nil {
+		return err
+	}
+	p.told = have
+	return nil
 }
 
 // heed opens and closes ports as the routes say, and writes down which they are. It returns how many
-// there are, and when the first of them ends.
+// there are, also with an error, and when the first of them ends.
 func (p *process) heed() (wanted int, next time.Time, err error) {
 	r, err := readRoutes(p.dir)
 	if err != nil {
-		return 0, next, err
+		return len(p.open), next, err
 	}
 	next = r.prune(time.Now())
-	before, err := readPorts(p.dir)
-	if err != nil {
-		return 0, next, err
-	}
 	p.configure(r)
 	have := ports{Version: r.Version, Ports: map[string]int{}, Errors: map[string]string{}}
 	keep := map[string]Wanted{}
@@ -141,13 +171,13 @@ func (p *process) heed() (wanted int, next time.Time, err error) {
 	for key, w := range keep {
 		if open := p.open[key]; open != nil {
 			open.wanted.Store(&w)
-		} else if err := p.begin(key, w, before.Ports[key]); err != nil {
+		} else if err := p.begin(key, w, p.told.Ports[key]); err != nil {
 			have.Errors[key] = err.Error()
 			continue
 		}
 		have.Ports[key] = p.open[key].number
 	}
-	return len(keep), next, writeJSON(filepath.Join(p.dir, portsFile), have)
+	return len(keep), next, p.tell(have)
 }
 
 // configure begins anew where the options are others.
@@ -280,7 +310,11 @@ func (p *process) dial(ctx context.Context, w Wanted) (net.Conn, error) {
 	case !errors.As(err, &refused) && ctx.Err() == nil && time.Now().After(o.end): // many may have tried at once
 		o.wait = min(max(2*o.wait, firstWait), mostWait)
 		o.end, o.why = time.Now().Add(o.wait), err
-		_, _ = fmt.Fprintf(p.log, "forward: %s %v\n", time.Now().UTC().Format(time.RFC3339), err)
+		p.say(err)
 	}
 	return conn, err
+}
+
+func (p *process) say(err error) {
+	_, _ = fmt.Fprintf(p.log, "forward: %s %v\n", time.Now().UTC().Format(time.RFC3339), err)
 }
