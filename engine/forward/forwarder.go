@@ -3,6 +3,7 @@
 package forward
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,12 +55,15 @@ const (
 	logFile     = "log"
 )
 
+// agentVariable is the environment variable with the socket of the SSH agent.
+const agentVariable = "SSH_AUTH_SOCK"
+
 // routes is [routesFile].
 type routes struct {
 	Version int                 `json:"version"` // of the list; grows
 	SSH     ssh.Options         `json:"options"`
 	Kube    kube.Options        `json:"kube"`
-	Agent   string              `json:"agent,omitempty"` // SSH_AUTH_SOCK
+	Agent   string              `json:"agent,omitempty"` // agentVariable of the last command that had one
 	Wanted  map[string][]Wanted `json:"wanted"`          // by sandbox
 }
 
@@ -153,7 +157,7 @@ func (f *Forwarder) edit(ctx context.Context, change func(*routes)) (ports, erro
 		if err != nil {
 			return err
 		}
-		r.SSH, r.Kube, r.Agent = f.SSH, f.Kube, os.Getenv("SSH_AUTH_SOCK")
+		r.SSH, r.Kube, r.Agent = f.SSH, f.Kube, cmp.Or(os.Getenv(agentVariable), r.Agent)
 		r.prune(time.Now())
 		change(&r)
 		// Also where nothing has changed: only a process that lives answers.

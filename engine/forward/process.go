@@ -182,19 +182,31 @@ func (p *process) heed() (wanted int, next time.Time, err error) {
 
 // configure begins anew where the options are others.
 func (p *process) configure(r routes) {
-	config := fmt.Sprintf("%+v %+v %s", r.SSH, r.Kube, r.Agent)
+	useAgent(r.Agent)
+	config := fmt.Sprintf("%+v %+v", r.SSH, r.Kube)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ways != nil && p.config == config {
 		return
 	}
-	if r.Agent != "" {
-		_ = os.Setenv("SSH_AUTH_SOCK", r.Agent)
-	}
 	if p.ways != nil {
 		p.ways.close() // those who were connected connect again
 	}
 	p.ways, p.config, p.failed = newWays(r), config, map[string]*outage{}
+}
+
+// useAgent has the next logins use an SSH agent, unless the one before lives: the last command may be
+// one of a short session.
+func useAgent(socket string) {
+	before := os.Getenv(agentVariable)
+	if socket == "" || socket == before {
+		return
+	}
+	if conn, err := net.DialTimeout("unix", before, time.Second); err == nil {
+		_ = conn.Close()
+		return
+	}
+	_ = os.Setenv(agentVariable, socket)
 }
 
 // portPatience is how long a port that was carried before may be taken by what is just ending.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/ssh"
 	"github.com/seer-engine/seer/internal/testkit"
 )
 
@@ -72,5 +73,46 @@ func TestProcessOutlivesAFullDisk(t *testing.T) {
 	want(3)
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// The agent of another command cuts no connection, and replaces only one that is gone.
+func TestAgentOfAnotherCommand(t *testing.T) {
+	l := testkit.UnixSocket(t)
+	first := l.Addr().String()
+	t.Setenv(agentVariable, first)
+	p := &process{open: map[string]*port{}}
+	p.configure(routes{Agent: first})
+	ways := p.ways
+	for _, step := range []struct{ agent, want string }{{"/tmp/other", first}, {"", first}, {"/tmp/other", "/tmp/other"}} {
+		if step.agent == step.want {
+			_ = l.Close()
+		}
+		p.configure(routes{Agent: step.agent})
+		if got := os.Getenv(agentVariable); got != step.want {
+			t.Errorf("with %q of a command, the agent is %q; want %q", step.agent, got, step.want)
+		}
+		if p.ways != ways {
+			t.Errorf("the agent %q of a command cuts all connections", step.agent)
+		}
+		ways = p.ways
+	}
+	p.configure(routes{SSH: ssh.Options{Dir: "/tmp/s"}})
+	if p.ways == ways {
+		t.Error("other options change nothing")
+	}
+}
+
+// A command without an agent leaves that of the others.
+func TestCommandWithoutAnAgent(t *testing.T) {
+	f := &Forwarder{Dir: filepath.Join(t.TempDir(), "forward")}
+	for _, agent := range []string{"/tmp/agent", ""} {
+		t.Setenv(agentVariable, agent)
+		if _, err := f.edit(t.Context(), func(*routes) {}); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := readRoutes(f.Dir); err != nil || r.Agent != "/tmp/agent" {
+			t.Errorf("%q, %v", r.Agent, err)
+		}
 	}
 }
