@@ -154,6 +154,14 @@ func (u usedContexts) Used(_ string, c sdk.KubeContext) error {
 	return nil
 }
 
+// Unused implements [host.KubeContexts].
+func (u usedContexts) Unused(_ string, c sdk.KubeContext) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.used = slices.DeleteFunc(u.used, func(one sdk.KubeContext) bool { return one == c })
+	return nil
+}
+
 // Of implements [host.KubeContexts].
 func (u usedContexts) Of(string) ([]sdk.KubeContext, error) {
 	u.mu.Lock()

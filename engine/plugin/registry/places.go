@@ -25,6 +25,11 @@ func (k kubeContexts) Used(plugin string, c sdk.KubeContext) error {
 	return k.note(plugin, c.Namespace+"@"+c.Name)
 }
 
+// Unused implements [host.KubeContexts].
+func (k kubeContexts) Unused(plugin string, c sdk.KubeContext) error {
+	return k.forget(plugin, c.Namespace+"@"+c.Name)
+}
+
 // Of implements [host.KubeContexts].
 func (k kubeContexts) Of(plugin string) ([]sdk.KubeContext, error) {
 	places, err := k.of(plugin)

@@ -52,6 +52,12 @@ func TestRememberedContexts(t *testing.T) {
 	if got, err := k.Of("provider-a"); err != nil || !reflect.DeepEqual(got, []sdk.KubeContext{lab}) {
 		t.Errorf("after 40 days: %v, %v", got, err)
 	}
+	if err := errors.Join(k.Used("provider-a", odd), k.Unused("provider-a", odd), k.Unused("provider-b", odd)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := k.Of("provider-a"); err != nil || !reflect.DeepEqual(got, []sdk.KubeContext{lab}) {
+		t.Errorf("after one was taken back: %v, %v", got, err)
+	}
 	file := filepath.Join(root, "clusters", "provider-a.json")
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

@@ -37,12 +37,24 @@ func (u used) note(plugin, place string) error {
 	if all, err := u.read(file); err == nil && u.now().Sub(all[place]).Abs() < 24*time.Hour {
 		return nil
 	}
+	return u.change(file, func(all map[string]time.Time) { all[place] = u.now() })
+}
+
+func (u used) forget(plugin, place string) error {
+	file, err := u.file(plugin)
+	if err != nil {
+		return err
+	}
+	return u.change(file, func(all map[string]time.Time) { delete(all, place) })
+}
+
+func (u used) change(file string, change func(map[string]time.Time)) error {
 	return state.Locked(context.Background(), file+".lock", func() error {
 		all, err := u.read(file)
 		if err != nil {
 			return err
 		}
-		all[place] = u.now()
+		change(all)
 		maps.DeleteFunc(all, func(_ string, last time.Time) bool { return u.now().Sub(last) > keepUsed })
 		data, err := json.Marshal(all)
 		if err != nil {

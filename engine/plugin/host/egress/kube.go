@@ -23,11 +23,12 @@ type Kube interface {
 	Context(ctx context.Context, contextName string) (sdk.KubeContext, error)
 }
 
-// KubeContexts remembers in which namespaces of which contexts plugins have made something. It is
+// KubeContexts remembers in which namespaces of which contexts plugins may have made something. It is
 // safe for concurrent use.
 type KubeContexts interface {
 	Used(plugin string, c sdk.KubeContext) error
-	Of(plugin string) ([]sdk.KubeContext, error) // sorted, each once
+	Unused(plugin string, c sdk.KubeContext) error // forgets it; nothing was made there
+	Of(plugin string) ([]sdk.KubeContext, error)   // sorted, each once
 }
 
 // KubeResult is what a command in a pod has said, and how it has ended.

@@ -65,7 +65,16 @@ func (c *cluster) Context(_ context.Context, name string) (sdk.KubeContext, erro
 func (c *cluster) Used(_ string, k sdk.KubeContext) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.used = append(c.used, k)
+	if !slices.Contains(c.used, k) {
+		c.used = append(c.used, k)
+	}
+	return nil
+}
+
+func (c *cluster) Unused(_ string, k sdk.KubeContext) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used = slices.DeleteFunc(c.used, func(one sdk.KubeContext) bool { return one == k })
 	return nil
 }
 
@@ -155,28 +164,58 @@ func TestRequestToACluster(t *testing.T) {
 	}
 }
 
-// What is read, refused or removed is not remembered, and what is there already is.
+// What is read, refused or removed is not remembered, and what is there already is. Where something
+// may be made is remembered before the cluster learns of it.
 func TestRememberedClusters(t *testing.T) {
 	t.Parallel()
+	lost := sdk.Errorf(sdk.Unavailable, "the connection was cut")
 	for _, tc := range []struct {
 		method, path string
 		status       int
-		want         bool
+		err          error
+		during, want bool
 	}{
-		{"TRY", "/pods", 201, false}, {"GET", "/pods", 200, false}, {"DELETE", "/pods/a", 200, false}, {"POST", "/pods", 403, false}, {"POST", "/pods", 404, false},
-		{"POST", "/pods", 409, true}, {"PATCH", "/pods/a", 200, true}, {"POST", "/pods", 503, false},
+		{"TRY", "/pods", 201, nil, false, false}, {"GET", "/pods", 200, nil, false, false}, {"DELETE", "/pods/a", 200, nil, false, false},
+		{"POST", "/pods", 201, nil, true, true}, {"PATCH", "/pods/a", 200, nil, true, true},
+		{"POST", "/pods", 403, nil, true, false}, {"POST", "/pods", 404, nil, true, false}, {"POST", "/pods", 0, sdk.Errorf(sdk.Unauthorized, "401"), true, false},
+		{"POST", "/pods", 408, nil, true, true}, {"POST", "/pods", 409, nil, true, true}, {"POST", "/pods", 429, nil, true, true},
+		{"POST", "/pods", 504, nil, true, true}, {"POST", "/pods", 0, lost, true, true},
 	} {
-		c := &cluster{do: func(context.Context, string, sdk.KubeRequest, []byte) (*http.Response, error) {
-			return said(tc.status, "{}"), nil
-		}}
+		c, during := &cluster{}, false
+		c.do = func(context.Context, string, sdk.KubeRequest, []byte) (*http.Response, error) {
+			used, _ := c.Of("")
+			during = slices.Contains(used, sdk.KubeContext{Name: "lab", Namespace: "team-a"})
+			return said(tc.status, "{}"), tc.err
+		}
 		r := sdk.KubeRequest{Method: tc.method, Path: "/api/v1/namespaces/team-a" + tc.path}
 		if tc.method == "TRY" {
 			r.Method, r.Query = "POST", map[string][]string{"dryRun": {"All"}}
 		}
 		a, err := kubeWorld(c, nil).guest(t).kube(sdk.KubeOpen{Context: "lab", Request: &r}, "")
-		if err != nil || a.status != tc.status || len(c.used) == 1 != tc.want {
-			t.Errorf("%s %d: %v, remembered %v", tc.method, tc.status, err, c.used)
+		if a.status != tc.status || (err == nil) != (tc.err == nil) || during != tc.during || len(c.used) == 1 != tc.want {
+			t.Errorf("%s %d, %v: %v, remembered %v, then %v", tc.method, tc.status, tc.err, err, during, c.used)
 		}
+	}
+}
+
+// A refusal takes back only what its own request has noted, and what another one makes is noted again.
+func TestRememberedBesideARefusal(t *testing.T) {
+	t.Parallel()
+	const pods = "/api/v1/namespaces/team-a/pods"
+	c := &cluster{used: []sdk.KubeContext{{Name: "lab", Namespace: "team-a"}}}
+	c.do = func(context.Context, string, sdk.KubeRequest, []byte) (*http.Response, error) {
+		return said(403, "{}"), nil
+	}
+	g := kubeWorld(c, nil).guest(t)
+	if _, err := g.kubeRequest("lab", "POST", pods); err != nil || len(c.used) != 1 {
+		t.Errorf("%v, remembered %v", err, c.used)
+	}
+	c.do = func(context.Context, string, sdk.KubeRequest, []byte) (*http.Response, error) {
+		_ = c.Unused("", c.used[0])
+		return said(201, "{}"), nil
+	}
+	if _, err := g.kubeRequest("lab", "POST", pods); err != nil || len(c.used) != 1 {
+		t.Errorf("%v, remembered %v", err, c.used)
 	}
 }
 

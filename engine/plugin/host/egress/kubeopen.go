@@ -62,6 +62,7 @@ type clusterCall struct {
 	need  kubeNeed
 	line  string // the permission that allows it
 	made  bool   // it was handed on
+	fresh bool   // its namespace was not remembered before
 	body  *bodyReader
 	got   atomic.Int64
 	began time.Time
@@ -164,12 +165,22 @@ func (c *clusterCall) answer() error {
 	if c.in.Exec != nil {
 		return c.exec()
 	}
-	resp, err := c.do()
+	r := *c.in.Request
+	body, err := c.whole(&r)
 	if err != nil {
 		return err
 	}
+	if err := c.note(); err != nil {
+		return err
+	}
+	resp, err := c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, body)
+	if err != nil { // it may be lost on the way back, unless the request was not let in
+		code := sdk.CodeOf(err)
+		_ = c.remember(code == sdk.Unauthorized || code == sdk.Invalid) // the first error is the one to tell
+		return err
+	}
 	defer resp.Body.Close()
-	if err := c.remember(resp.StatusCode); err != nil {
+	if err := c.remember(refuses(resp.StatusCode)); err != nil {
 		return err
 	}
 	c.s.emit(c.st, event{Event: sdk.Event{Kind: sdk.EventHead, Status: resp.StatusCode, Headers: c.s.g.answerHeader(resp.Header)}})
@@ -181,22 +192,22 @@ func (c *clusterCall) answer() error {
 	return nil
 }
 
-func (c *clusterCall) do() (*http.Response, error) {
-	r := *c.in.Request
+// whole is the body of a request, all of it: one that is cut off would be begun for nothing.
+func (c *clusterCall) whole(r *sdk.KubeRequest) (io.Reader, error) {
 	if c.body == nil {
-		return c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, nil)
+		return nil, nil
 	}
 	if r.ContentType == "" {
 		r.ContentType = kubeBodies[0]
 	}
-	whole, err := io.ReadAll(io.LimitReader(c.body, maxKubeBody+1)) // a request that is cut off would be begun for nothing
+	whole, err := io.ReadAll(io.LimitReader(c.body, maxKubeBody+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(whole) > maxKubeBody {
 		return nil, sdk.Errorf(sdk.Invalid, "the body of %s has more than %d bytes, which is the limit", c, maxKubeBody)
 	}
-	return c.s.g.o.Kube.Do(c.st.ctx, c.in.Context, r, bytes.NewReader(whole))
+	return bytes.NewReader(whole), nil
 }
 
 func (c *clusterCall) exec() error {
@@ -217,17 +228,58 @@ func (c *clusterCall) exec() error {
 	return nil
 }
 
-// remember notes where something is that the plugin has made. A conflict says that it is there.
-func (c *clusterCall) remember(status int) error {
-	contexts, r := c.s.g.o.KubeContexts, c.in.Request
-	makes := c.need.use == sdk.KubeWrite && r.Method != http.MethodDelete && len(r.Query["dryRun"]) == 0
-	if contexts == nil || !makes || status >= 400 && status != http.StatusConflict {
+// makes reports whether the request may make something that is to be remembered.
+func (c *clusterCall) makes() bool {
+	r := c.in.Request
+	return c.s.g.o.KubeContexts != nil && c.need.use == sdk.KubeWrite && r.Method != http.MethodDelete && len(r.Query["dryRun"]) == 0
+}
+
+func (c *clusterCall) place() sdk.KubeContext {
+	return sdk.KubeContext{Name: c.in.Context, Namespace: c.need.namespace}
+}
+
+// note remembers where the plugin is about to make something: this program may end, or the answer
+// be lost, when it is made.
+func (c *clusterCall) note() error {
+	if !c.makes() {
 		return nil
 	}
-	if err := contexts.Used(c.s.g.id, sdk.KubeContext{Name: c.in.Context, Namespace: c.need.namespace}); err != nil {
-		return sdk.Errorf(sdk.Internal, "remember the namespace %s of the context %s: %v", c.need.namespace, c.in.Context, err)
+	contexts := c.s.g.o.KubeContexts
+	known, err := contexts.Of(c.s.g.id)
+	if err == nil {
+		c.fresh = !slices.Contains(known, c.place())
+		err = contexts.Used(c.s.g.id, c.place())
 	}
-	return nil
+	return c.unnoted(err)
+}
+
+// refuses reports whether a status says that nothing was made. A conflict says that it is there.
+func refuses(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	}
+	return status >= 400 && status < 500
+}
+
+// remember takes the note back where the request was refused: a list of a namespace that refuses
+// everything fails.
+func (c *clusterCall) remember(refused bool) error {
+	contexts := c.s.g.o.KubeContexts
+	switch {
+	case !c.makes(), refused && !c.fresh:
+		return nil
+	case refused:
+		return c.unnoted(contexts.Unused(c.s.g.id, c.place()))
+	}
+	return c.unnoted(contexts.Used(c.s.g.id, c.place())) // a request beside this one may have taken it back
+}
+
+func (c *clusterCall) unnoted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return sdk.Errorf(sdk.Internal, "remember the namespace %s of the context %s: %v", c.need.namespace, c.in.Context, err)
 }
 
 func (c *clusterCall) refused(err error) *sdk.Error {
