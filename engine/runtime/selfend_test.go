@@ -129,6 +129,16 @@ func TestSelfEnd(t *testing.T) {
 			_ = m.cmd.Process.Signal(syscall.SIGTERM)
 		}, 0},
 		"nothing to listen on": {func(b *loader.Boot) { b.Listen = "unix:/none/there/s" }, func(*machine) {}, loader.PortTaken},
+		"no cache":             {func(b *loader.Boot) { b.Cache = "/dev/null/cache" }, func(*machine) {}, 1},
+		"a socket that stays": {nil, func(m *machine) {
+			m.push()
+			socket := strings.TrimPrefix(m.boot.Listen, "unix:")
+			if err := os.Remove(socket); err != nil {
+				m.t.Error(err)
+			}
+			mustMkdir(m.t, socket)
+			_ = m.cmd.Process.Signal(syscall.SIGTERM)
+		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
