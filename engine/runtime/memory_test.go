@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
 )
 
 func testMemory(t *testing.T) *os.File {
@@ -78,5 +79,29 @@ func TestMemoryDamage(t *testing.T) {
 	}
 	if _, _, err := (&memory{f: f}).load(); err == nil {
 		t.Error("a damaged state was taken for a good one")
+	}
+}
+
+// The journals of a killed runtime outlive one that cannot start after it.
+func TestFailedStartKeepsFolder(t *testing.T) {
+	o := Options{AdminSHA256: strings.Repeat("a", 64), Scratch: t.TempDir(), Memory: testMemory(t)}
+	killed, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer killed.close()
+	o.Forward = &portforward.Config{Dir: filepath.Join(o.Scratch, "none"), Ports: []int{8888}}
+	if _, err := New(o); err == nil {
+		t.Fatal("it listens in a folder that is not there")
+	}
+	if _, err := os.Stat(killed.scratch); err != nil {
+		t.Error(err)
+	}
+	o.Memory = nil
+	if _, err := New(o); err == nil {
+		t.Fatal("it listens in a folder that is not there")
+	}
+	if left, err := os.ReadDir(o.Scratch); err != nil || len(left) != 1 {
+		t.Errorf("a runtime that could not start has left its own folder: %v, %v", left, err)
 	}
 }

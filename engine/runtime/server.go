@@ -65,6 +65,7 @@ type Options struct {
 type Server struct {
 	options    Options
 	scratch    string
+	inherited  bool // scratch is the folder of an earlier runtime
 	env        *environment.Env
 	program    *service.Program
 	handler    http.Handler
@@ -114,7 +115,10 @@ func New(o Options) (*Server, error) {
 	s.configured.Store(&protocol.Config{})
 	s.links = resumable.NewServer(resumable.ServerOptions{})
 	if err := s.prepare(); err != nil {
-		s.cleanUp()
+		s.close()
+		if !s.inherited { // the next runtime goes on in it
+			os.RemoveAll(s.scratch)
+		}
 		return nil, err
 	}
 	s.handler = s.routes()
@@ -174,7 +178,7 @@ func (s *Server) assemble() {
 // of workers are there.
 func (s *Server) openScratch(before string) error {
 	if info, err := os.Stat(before); err == nil && info.IsDir() {
-		s.scratch = before
+		s.scratch, s.inherited = before, true
 		return nil
 	}
 	var err error
@@ -247,7 +251,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		srv.Close()
 	}
 	s.links.Shutdown(stop)
-	s.cleanUp()
+	s.close()
+	os.RemoveAll(s.scratch)
 	return err
 }
 
@@ -315,7 +320,7 @@ func (s *Server) endProcesses() {
 	}
 }
 
-func (s *Server) cleanUp() {
+func (s *Server) close() {
 	s.spawner.Close()
 	if s.calls != nil {
 		s.calls.Close()
@@ -325,5 +330,4 @@ func (s *Server) cleanUp() {
 	if s.alive != nil {
 		s.alive.Close()
 	}
-	os.RemoveAll(s.scratch)
 }
