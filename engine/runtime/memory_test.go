@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
@@ -103,5 +104,23 @@ func TestFailedStartKeepsFolder(t *testing.T) {
 	}
 	if left, err := os.ReadDir(o.Scratch); err != nil || len(left) != 1 {
 		t.Errorf("a runtime that could not start has left its own folder: %v, %v", left, err)
+	}
+}
+
+// A machine was used after its state was last saved: it does not end as idle after a crash.
+func TestCrashIsNotIdle(t *testing.T) {
+	o := Options{AdminSHA256: strings.Repeat("a", 64), Scratch: t.TempDir(), Memory: testMemory(t)}
+	now := time.Now()
+	saved := savedState{LeaseKind: protocol.LeaseDetached, LeaseEnd: now.Add(5 * time.Hour), LeaseIdle: 30 * time.Minute, LastUse: now.Add(-time.Hour)}
+	if err := (&memory{f: o.Memory}).save(saved); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if why := s.lease.Ended(time.Now(), s.busy()); why != "" {
+		t.Errorf("the machine ends: %s", why)
 	}
 }

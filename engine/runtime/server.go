@@ -191,6 +191,7 @@ func (s *Server) resume(saved savedState) error {
 	s.options.Logger.Warn("the runtime was started again", "services", len(saved.Services))
 	s.configured.Store(&saved.Config)
 	s.lease.Restore(lease.State{Kind: saved.LeaseKind, End: saved.LeaseEnd, Idle: saved.LeaseIdle, LastUse: saved.LastUse})
+	s.lease.Touch(time.Now()) // the last use may be later than what was saved
 	s.started = saved.StartedUnix
 	s.sessions.Restore(saved.Sessions)
 	if saved.Frozen {
