@@ -138,7 +138,11 @@ func (p *quiescence) run() {
 		return
 	}
 	if err := p.closeSockets(); err != nil {
-		log.Error("the machine cannot be parked", "error", err)
+		log.Error("the machine cannot be parked and continues", "error", err)
+		if err := p.reopenSockets(protocol.Renewal{}); err != nil {
+			p.c.deps.End("the machine cannot listen again after it could not be parked: " + err.Error())
+		}
+		return // it would take itself for a copy: nothing says that it is the original
 	}
 	renewal, err := p.awaitRenewal()
 	if err != nil {
