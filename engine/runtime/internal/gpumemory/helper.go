@@ -50,6 +50,7 @@ type helper struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers chan answer // closed when the program has ended
+	failure error       // of the first call that got no answer
 }
 
 // answer is a line of the program's output.
@@ -126,12 +127,18 @@ func (h *helper) answer(ctx context.Context) (answer, error) {
 }
 
 // call runs one operation. It takes no context, because the driver completes each operation that
-// it has begun.
+// it has begun. After a call without an answer, all others fail: that answer may come late, and
+// nothing tells it from theirs.
 func (h *helper) call(op operation, pid int) (answer, error) {
+	if h.failure != nil {
+		return answer{}, h.failure
+	}
 	if _, err := fmt.Fprintln(h.in, op, pid, lockLimit.Milliseconds()); err != nil {
 		return answer{}, errHelper
 	}
-	return h.answer(context.Background())
+	a, err := h.answer(context.Background())
+	h.failure = err
+	return a, err
 }
 
 func (h *helper) close() {
