@@ -95,3 +95,25 @@ assert "#" not in "".join(line for line in bare.splitlines() if '"' not in line 
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestNumberOfAnswer: an answer to the runtime has the number of its message.
+func TestNumberOfAnswer(t *testing.T) {
+	code := `
+import json, socket, sys
+names = {"__name__": "loader"}
+exec(sys.stdin.read(), names)
+loader = names["Loader"].__new__(names["Loader"])
+loader.holder, loader.end, loader.parked_end = names["Holder"](), 0, None
+loader.near, runtime = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+for message in {"t": "release", "n": 1 << 63}, {"t": "listen", "n": 7}:
+    runtime.send(json.dumps(message).encode())
+    loader.hear()
+    answer = json.loads(runtime.recv(4096))
+    assert answer == {"n": message["n"]}, answer
+`
+	cmd := exec.Command("python3", "-c", code)
+	cmd.Stdin = strings.NewReader(loader.Source())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -226,7 +226,7 @@ func (p *quiescence) closeSockets() error {
 	p.c.deps.Listener.Close()
 	p.c.deps.Forwarder.Close()
 	p.c.deps.Forwarder.RemoveSockets() // what is open under a name has to have it when it goes on
-	if err := loaderconn.Ask(p.c.deps.Loader, []byte(`{"t":"park"}`), nil); err != nil {
+	if err := loaderconn.Ask(p.c.deps.Loader, map[string]any{"t": "park"}, nil); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(p.dir, p.name)); err != nil && !errors.Is(err, os.ErrNotExist) {

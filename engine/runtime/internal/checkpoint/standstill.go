@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"encoding/json"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -45,7 +44,7 @@ func (h *standstill) begin() (answer protocol.Frozen, err error) {
 	if n := answer.NotFrozen; len(n) > 0 {
 		return answer, protocol.Errorf(protocol.Conflict, "process %d (%s) does not stand still: %s; end it", n[0].Pid, n[0].Name, n[0].Why)
 	}
-	if err := loaderconn.Ask(h.c.deps.Loader, []byte(`{"t":"hold"}`), nil); err != nil {
+	if err := loaderconn.Ask(h.c.deps.Loader, map[string]any{"t": "hold"}, nil); err != nil {
 		return answer, protocol.Errorf(protocol.Conflict, "the machine does not stand still: %v; end that process", err)
 	}
 	h.held.Store(true)
@@ -54,7 +53,7 @@ func (h *standstill) begin() (answer protocol.Frozen, err error) {
 
 func (h *standstill) end() {
 	h.held.Store(false)
-	err := h.c.deps.Reporter.Reset(func() error { return loaderconn.Ask(h.c.deps.Loader, []byte(`{"t":"release"}`), nil) })
+	err := h.c.deps.Reporter.Reset(func() error { return loaderconn.Ask(h.c.deps.Loader, map[string]any{"t": "release"}, nil) })
 	if err != nil {
 		h.c.deps.Log.Error("processes of the machine are still held", "error", err)
 	}
@@ -63,15 +62,11 @@ func (h *standstill) end() {
 
 // listen makes the machine's socket anew. The loader hears what is said of it.
 func (h *standstill) listen(said map[string]any) error {
-	message, err := json.Marshal(said)
-	if err != nil {
-		return err
-	}
 	l, err := unixsocket.Listen(h.dir, h.name)
 	if err != nil {
 		return err
 	}
-	if err := loaderconn.Ask(h.c.deps.Loader, message, l); err != nil {
+	if err := loaderconn.Ask(h.c.deps.Loader, said, l); err != nil {
 		l.Close()
 		return err
 	}

@@ -89,7 +89,7 @@ class Loader:
             if message["t"] == "lease":
                 return
             if message["t"] in ("hold", "release"):
-                return self.near.send(json.dumps(self.hold(message["t"])).encode())
+                return self.near.send(json.dumps(dict(self.hold(message["t"]), n=message.get("n"))).encode())
             for _, _, data in files:
                 fd = int.from_bytes(data[:4], sys.byteorder)
                 os.dup2(fd, 3)
@@ -103,7 +103,7 @@ class Loader:
                 self.end, self.parked_end = message.get("end_unix", self.parked_end or self.end) or float("inf"), None
                 if "admin_sha256" in message:  # it is a copy: each runtime from here on hears whose it is
                     self.boot.update(admin_sha256=message["admin_sha256"], end_unix=message["end_unix"])
-            self.near.send(b"{}")
+            self.near.send(json.dumps({"n": message.get("n")}).encode())
         except (OSError, ValueError) as e:
             say("the runtime was not understood: %s", e)
 
