@@ -4,6 +4,7 @@ package lease
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -36,12 +37,15 @@ type Keeper struct {
 	o  Options
 	id string
 
-	stop     context.CancelFunc // of the heartbeat; nil when the lease is detached
-	booted   atomic.Bool        // the runtime has a lease, which heartbeats extend
-	beating  sync.WaitGroup
-	lost     chan struct{} // closed once loss is known
-	loss     error
-	stopOnce sync.Once
+	booted atomic.Bool   // the runtime has a lease, which heartbeats extend
+	lost   chan struct{} // closed once loss is known
+	loss   error
+
+	detaching sync.Mutex
+	mu        sync.Mutex         // of the next two
+	beat      *heartbeat         // nil when the lease is detached or was given up
+	cancel    context.CancelFunc // of the heartbeats that were last begun
+	beating   sync.WaitGroup
 }
 
 // New makes the keeper of a sandbox. It does nothing until it is told to.
@@ -53,21 +57,32 @@ func New(id string, o Options) *Keeper {
 // [Keeper.Booted] on, at the runtime. Neither waits for the other: a full disk here ends
 // no machine there. It may be called once.
 func (k *Keeper) Start(ctx context.Context, rec machine.Record, ttl, idle time.Duration) {
-	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
-	b := &heartbeat{k: k, rec: rec, ttl: ttl, idle: idle, pause: max(ttl/4, time.Second)}
-	k.beating.Add(1)
-	go func() {
-		defer k.beating.Done()
-		tick := time.NewTicker(b.pause)
-		defer tick.Stop()
-		for b.send(ctx) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
-	}()
+	k.mu.Lock()
+	k.beat = &heartbeat{k: k, rec: rec, ttl: ttl, idle: idle, pause: max(ttl/4, time.Second)}
+	k.mu.Unlock()
+	k.resume(ctx)
+}
+
+// resume begins the heartbeats of an attached lease, after [Keeper.interrupt] once more.
+func (k *Keeper) resume(ctx context.Context) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b := k.beat
+	if b == nil {
+		return
+	}
+	ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	k.beating.Go(func() { b.keep(ctx) })
+}
+
+// interrupt ends the heartbeats and waits for the last one.
+func (k *Keeper) interrupt() {
+	k.mu.Lock()
+	if k.cancel != nil {
+		k.cancel()
+	}
+	k.mu.Unlock()
+	k.beating.Wait()
 }
 
 // Booted says that the runtime has a lease, which heartbeats extend from now on.
@@ -75,32 +90,55 @@ func (k *Keeper) Booted() { k.booted.Store(true) }
 
 // Stop ends the heartbeats and waits for the last one. An attached lease then runs out.
 func (k *Keeper) Stop() {
-	k.stopOnce.Do(func() {
-		if k.stop != nil {
-			k.stop()
-		}
-	})
-	k.beating.Wait()
+	k.mu.Lock()
+	k.beat = nil
+	k.mu.Unlock()
+	k.interrupt()
 }
 
 // Detach gives the sandbox a lease of its own that ends after ttl, so that it outlives the
-// program that made it. Its hard end stays.
+// program that made it. Its hard end stays. After an error the lease is what it was, and an
+// attached one is kept alive as before.
 func (k *Keeper) Detach(ctx context.Context, ttl time.Duration) error {
-	k.Stop()
+	k.detaching.Lock()
+	defer k.detaching.Unlock()
+	var before machine.Lease
 	rec, err := k.o.Ledger.Update(ctx, k.id, func(r *machine.Record) error {
 		if !r.Live() {
 			return &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("the sandbox %s has ended: %s", r.ID, cmp.Or(r.Message, string(r.State)))}
 		}
-		idle := r.Lease.IdleSeconds
+		before = r.Lease
 		r.Lease = machine.NewLease(machine.Detached, ttl, k.o.Now())
-		r.Lease.IdleSeconds = idle
+		r.Lease.IdleSeconds = before.IdleSeconds
 		return nil
 	})
 	if err != nil {
 		return errdefs.Wrap(errdefs.KindInternal, err)
 	}
+	k.interrupt() // a heartbeat after the request would make the lease attached again
 	idle := time.Duration(rec.Lease.IdleSeconds) * time.Second
-	return errdefs.Wrap(errdefs.KindProvider, k.Put(ctx, rec, machine.Detached, ttl, idle))
+	if err := k.Put(ctx, rec, machine.Detached, ttl, idle); err != nil {
+		k.resume(ctx)
+		return errdefs.Wrap(errdefs.KindProvider, errors.Join(err, k.putBack(ctx, before)))
+	}
+	k.Stop()
+	return nil
+}
+
+// putBackPatience limits the wait for the ledger after a failed [Keeper.Detach].
+const putBackPatience = 10 * time.Second
+
+// putBack has the ledger say again what the runtime does not know otherwise.
+func (k *Keeper) putBack(ctx context.Context, before machine.Lease) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackPatience)
+	defer cancel()
+	_, err := k.o.Ledger.Update(ctx, k.id, func(r *machine.Record) error {
+		if r.Lease = before; before.Kind == machine.Attached { // the request may have taken longer than the lease
+			r.Lease = before.Extend(k.o.Now())
+		}
+		return nil
+	})
+	return err
 }
 
 // Put tells the runtime how long it may live from now on.
@@ -142,6 +180,24 @@ type heartbeat struct {
 	idle  time.Duration
 	pause time.Duration // between two
 	heard time.Time     // when the machine last took one
+}
+
+// keep gives signs until ctx ends or the machine is known to be lost.
+func (h *heartbeat) keep(ctx context.Context) {
+	select {
+	case <-h.k.lost: // before an interruption
+		return
+	default:
+	}
+	tick := time.NewTicker(h.pause)
+	defer tick.Stop()
+	for h.send(ctx) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // send gives one sign. It is false when the machine is known to be lost. A missed one

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,18 +24,23 @@ type ledger struct {
 	mu    sync.Mutex
 	rec   machine.Record
 	beats int
+	full  error // of updates
 }
 
 func (l *ledger) Heartbeat(context.Context, string) (machine.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.beats++
+	l.rec.Lease = l.rec.Lease.Extend(time.Now())
 	return l.rec, nil
 }
 
 func (l *ledger) Update(_ context.Context, _ string, change func(*machine.Record) error) (machine.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.full != nil {
+		return machine.Record{}, l.full
+	}
 	err := change(&l.rec)
 	return l.rec, err
 }
@@ -123,5 +129,56 @@ func TestDetach(t *testing.T) {
 	l.rec = machine.Record{ID: "sb-1", State: sdk.Stopped, Message: "ended by the user"}
 	if err := k.Detach(t.Context(), time.Hour); errdefs.KindOf(err) != errdefs.KindProvider {
 		t.Errorf("of one that has ended: %v", err)
+	}
+}
+
+// A sandbox that could not be detached is kept alive as before.
+func TestFailedDetach(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Minute
+	for name, c := range map[string]struct{ ledger, runtime error }{
+		"full disk": {ledger: errors.New("the disk is full")},
+		"no route":  {runtime: errors.New("no route")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := &ledger{full: c.ledger, rec: machine.Record{ID: "sb-1", State: sdk.Running, Lease: machine.NewLease(machine.Attached, ttl, time.Now())}}
+				var beats atomic.Int32
+				k := keeper(l, func(r protocol.LeaseRequest) error {
+					if r.Kind != protocol.LeaseKind(machine.Attached) {
+						return c.runtime
+					}
+					beats.Add(1)
+					return nil
+				}, nil)
+				k.Booted()
+				k.Start(t.Context(), l.rec, ttl, 0)
+				defer k.Stop()
+				synctest.Wait()
+				if err := k.Detach(t.Context(), time.Hour); err == nil {
+					t.Error("detached")
+				}
+				synctest.Wait()
+				beats.Store(0)
+				time.Sleep(10 * ttl)
+				synctest.Wait()
+				if n := beats.Load(); n < 39 {
+					t.Errorf("%d heartbeats in ten leases", n)
+				}
+				if l := l.rec.Lease; l.Kind != machine.Attached || l.Expired(time.Now()) {
+					t.Errorf("the ledger says %+v", l)
+				}
+				l.full, c.runtime = nil, nil
+				if err := k.Detach(t.Context(), time.Hour); err != nil {
+					t.Error(err)
+				}
+				beats.Store(0)
+				time.Sleep(10 * ttl)
+				if n := beats.Load(); n > 0 || l.rec.Lease.Kind != machine.Detached {
+					t.Errorf("%d heartbeats of %+v, which is detached", n, l.rec.Lease)
+				}
+			})
+		})
 	}
 }
