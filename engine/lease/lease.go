@@ -54,11 +54,12 @@ func New(id string, o Options) *Keeper {
 }
 
 // Start keeps an attached lease alive until [Keeper.Stop], in the ledger and, from
-// [Keeper.Booted] on, at the runtime. Neither waits for the other: a full disk here ends
-// no machine there. It may be called once.
+// [Keeper.Booted] on, at the runtime. Neither waits for the other: a slow disk here, or a
+// program that stands still while it changes the ledger, ends no machine there. It may be called once.
 func (k *Keeper) Start(ctx context.Context, rec machine.Record, ttl, idle time.Duration) {
 	k.mu.Lock()
-	k.beat = &heartbeat{k: k, rec: rec, ttl: ttl, idle: idle, pause: max(ttl/4, time.Second)}
+	k.beat = &heartbeat{k: k, ttl: ttl, idle: idle, pause: max(ttl/4, time.Second)}
+	k.beat.rec.Store(&rec)
 	k.mu.Unlock()
 	k.resume(ctx)
 }
@@ -72,7 +73,8 @@ func (k *Keeper) resume(ctx context.Context) {
 		return
 	}
 	ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	k.beating.Go(func() { b.keep(ctx) })
+	k.beating.Go(func() { b.keep(ctx, b.toLedger) })
+	k.beating.Go(func() { b.keep(ctx, b.toMachine) })
 }
 
 // interrupt ends the heartbeats and waits for the last one.
@@ -175,68 +177,76 @@ func (k *Keeper) Context(ctx context.Context) (context.Context, context.CancelFu
 // heartbeat gives the signs of life of an attached lease, and takes those of the machine.
 type heartbeat struct {
 	k     *Keeper
-	rec   machine.Record
-	ttl   time.Duration // that a sign lasts
+	rec   atomic.Pointer[machine.Record] // as the ledger last said
+	ttl   time.Duration                  // that a sign lasts
 	idle  time.Duration
 	pause time.Duration // between two
 	heard time.Time     // when the machine last took one
 }
 
-// keep gives signs until ctx ends or the machine is known to be lost.
-func (h *heartbeat) keep(ctx context.Context) {
-	select {
-	case <-h.k.lost: // before an interruption
-		return
-	default:
-	}
+// keep gives signs until ctx ends or the machine is known to be lost. A missed one is made
+// up by the next; the lease outlives three.
+func (h *heartbeat) keep(ctx context.Context, send func(context.Context)) {
 	tick := time.NewTicker(h.pause)
 	defer tick.Stop()
-	for h.send(ctx) {
+	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-h.k.lost:
+			return
+		default:
+			send(ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-h.k.lost:
 		case <-tick.C:
 		}
 	}
 }
 
-// send gives one sign. It is false when the machine is known to be lost. A missed one
-// is made up by the next; the lease outlives three.
-func (h *heartbeat) send(ctx context.Context) bool {
-	log := h.k.o.Logger.With("sandbox", h.k.id)
-	switch rec, err := h.k.o.Ledger.Heartbeat(ctx, h.k.id); {
+// toLedger gives the ledger a sign.
+func (h *heartbeat) toLedger(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, h.pause) // then the log tells of it
+	defer cancel()
+	switch rec, err := h.k.o.Ledger.Heartbeat(limited, h.k.id); {
 	case err == nil:
-		h.rec = rec
+		h.rec.Store(&rec)
 	case ctx.Err() == nil:
-		log.Warn("the ledger takes no heartbeat", "error", err)
+		h.log().Warn("the ledger takes no heartbeat", "error", err)
 	}
+}
+
+// toMachine gives the machine a sign, and finds out that it is lost.
+func (h *heartbeat) toMachine(ctx context.Context) {
 	if !h.k.booted.Load() {
-		return true
+		return
 	}
 	sent := time.Now()
 	err := h.put(ctx)
 	if err == nil {
 		h.heard = sent
-		return true
+		return
 	}
 	if ctx.Err() != nil {
-		return true
+		return
 	}
-	log.Warn("the machine takes no heartbeat", "error", err)
+	h.log().Warn("the machine takes no heartbeat", "error", err)
 	if err := h.missed(ctx); err != nil {
 		h.k.loss = err
 		close(h.k.lost)
-		return false
 	}
-	return true
 }
+
+func (h *heartbeat) log() hclog.Logger { return h.k.o.Logger.With("sandbox", h.k.id) }
 
 // put gives the machine a sign. Behind an upload it may take long, and a client repeats a
 // request that fails: so the provider is soon asked whether there still is a machine.
 func (h *heartbeat) put(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*h.pause)
 	defer cancel()
-	rec := h.rec
+	rec := *h.rec.Load()
 	late := time.AfterFunc(h.pause/3, func() {
 		if h.k.o.Ended(ctx, rec) != nil {
 			cancel()
@@ -248,11 +258,12 @@ func (h *heartbeat) put(ctx context.Context) error {
 
 // missed says why a machine that took no heartbeat is lost; nil while it may come back.
 func (h *heartbeat) missed(ctx context.Context) error {
-	if err := h.k.o.Ended(ctx, h.rec); err != nil {
+	rec := *h.rec.Load()
+	if err := h.k.o.Ended(ctx, rec); err != nil {
 		return err
 	}
 	if h.heard.IsZero() {
-		h.heard = h.rec.ReadyAt
+		h.heard = rec.ReadyAt
 	}
 	if silent := time.Since(h.heard); silent > h.ttl {
 		return &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("the machine has not answered for %s, and lives no longer than that without this program", silent.Round(time.Second))}

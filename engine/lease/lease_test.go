@@ -25,9 +25,14 @@ type ledger struct {
 	rec   machine.Record
 	beats int
 	full  error // of updates
+	stuck bool  // a heartbeat waits until its context ends
 }
 
-func (l *ledger) Heartbeat(context.Context, string) (machine.Record, error) {
+func (l *ledger) Heartbeat(ctx context.Context, _ string) (machine.Record, error) {
+	if l.stuck {
+		<-ctx.Done()
+		return machine.Record{}, ctx.Err()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.beats++
@@ -112,6 +117,23 @@ func TestHeartbeatBeforeBoot(t *testing.T) {
 	if l.beats != 1 {
 		t.Errorf("%d heartbeats", l.beats)
 	}
+}
+
+// The machine gets its heartbeats while another program has the ledger locked.
+func TestHeartbeatWithoutLedger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var beats atomic.Int32
+		k := keeper(&ledger{stuck: true}, func(protocol.LeaseRequest) error { beats.Add(1); return nil }, nil)
+		k.Booted()
+		k.Start(t.Context(), machine.Record{ID: "sb-1"}, time.Minute, 0)
+		defer k.Stop()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := beats.Load(); n < 40 {
+			t.Errorf("%d heartbeats in ten leases", n)
+		}
+	})
 }
 
 // A detached lease keeps the idle time and ends no later than the machine.

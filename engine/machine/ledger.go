@@ -33,8 +33,12 @@ func OpenLedger(dir string, clock Clock) (*Ledger, error) {
 	if err := os.MkdirAll(l.path("starting"), 0o700); err != nil {
 		return nil, fmt.Errorf("make the ledger: %w", err)
 	}
-	err := l.locked(context.Background(), func() (err error) {
-		l.owner, err = l.readOwner()
+	var err error
+	if l.owner, err = l.readOwner(); l.owner != "" || err != nil { // a program that stands still may hold the lock
+		return l, err
+	}
+	err = l.locked(context.Background(), func() (err error) {
+		l.owner, err = l.makeOwner()
 		return err
 	})
 	return l, err
@@ -45,13 +49,18 @@ func OpenLedger(dir string, clock Clock) (*Ledger, error) {
 // other's machines.
 func (l *Ledger) Owner() string { return l.owner }
 
+// readOwner returns no owner if there is none yet.
 func (l *Ledger) readOwner() (string, error) {
 	data, err := os.ReadFile(l.path("owner"))
-	if err == nil && len(data) > 0 {
-		return strings.TrimSpace(string(data)), nil
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
 	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
+	return strings.TrimSpace(string(data)), err
+}
+
+func (l *Ledger) makeOwner() (string, error) {
+	if owner, err := l.readOwner(); owner != "" || err != nil {
+		return owner, err
 	}
 	owner := "own-" + randomText(12)
 	return owner, state.WriteFile(l.path("owner"), []byte(owner+"\n"), 0o600)

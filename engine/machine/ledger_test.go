@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -37,6 +38,32 @@ func add(t *testing.T, l *machine.Ledger, id, name string, state sdk.State) mach
 		t.Fatal(err)
 	}
 	return r
+}
+
+// A program that stands still while it changes the ledger holds up no other that only opens it.
+func TestOpenLockedLedger(t *testing.T) {
+	first, dir := openLedger(t)
+	lock, err := state.Acquire(t.Context(), filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	opened := make(chan *machine.Ledger)
+	go func() {
+		l, err := machine.OpenLedger(dir, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- l
+	}()
+	select {
+	case l := <-opened:
+		if l.Owner() != first.Owner() || l.Owner() == "" {
+			t.Errorf("owners %q and %q", first.Owner(), l.Owner())
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for the lock")
+	}
 }
 
 func TestResolve(t *testing.T) {
