@@ -120,6 +120,9 @@ func (f folder) take(parked *parkNote) (bool, error) {
 	if err := os.Rename(part, name); err != nil {
 		return false, fmt.Errorf("adopt the machine's socket: %w", err)
 	}
+	if !sameFile(name, name+before) {
+		_ = os.Remove(name + before) // so that the watchdog asks the machine again
+	}
 	return true, nil
 }
 

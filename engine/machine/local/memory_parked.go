@@ -16,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/internal/treetar"
+	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -77,7 +78,7 @@ func (s *saving) normal() error {
 
 // before is added to the name of the socket that a parked machine had: it keeps it if it
 // never lets go of it.
-const before = ".before"
+const before = watchdog.Before
 
 // standIn listens in the place of the machine, so that who comes meanwhile waits, and does
 // not take the machine for one that has ended.

@@ -177,6 +177,9 @@ func saverKilled(t *testing.T, next func(folder, *parkNote) (sdk.State, error)) 
 				t.Fatalf("%v, %v", seen, err)
 			}
 			<-away
+			if m.f.exists("socket", "s"+before) {
+				t.Error("the watchdog still takes it for one that is being saved")
+			}
 			if steps > 0 {
 				s.leave()
 			}

@@ -132,14 +132,23 @@ func (m *machine) end(l limits) time.Time {
 // socket's owner; no token is needed, and none is sent.
 func (m *machine) hung(l limits, now time.Time) string {
 	socket := filepath.Join(m.root, "socket", "s")
-	if _, err := os.Lstat(socket); err != nil || len(m.note.Parked) > 0 || m.note.Outer.PID == 0 {
-		m.silent.Store(0) // it was never reached, or stands still because it is being saved
+	if _, err := os.Lstat(socket); err != nil || m.note.Outer.PID == 0 {
+		m.silent.Store(0) // it was never reached
 		return ""
 	}
-	if int(m.silent.Load()) >= l.silent {
+	enough := int(m.silent.Load()) >= l.silent
+	if !enough && now.Sub(m.asked) < l.look-l.look/10 && now.After(m.asked) {
+		return ""
+	}
+	if m.saved(socket) {
+		m.silent.Store(0)
+		m.asked = now
+		return ""
+	}
+	if enough {
 		return "it gave no answer for " + (time.Duration(l.silent) * l.look).String()
 	}
-	if now.Sub(m.asked) < l.look-l.look/10 && now.After(m.asked) || !m.asking.CompareAndSwap(false, true) {
+	if !m.asking.CompareAndSwap(false, true) {
 		return ""
 	}
 	m.asked = now
@@ -152,6 +161,29 @@ func (m *machine) hung(l limits, now time.Time) string {
 		}
 	}()
 	return ""
+}
+
+// Before is added to the name of the socket that a machine had before somebody saved it.
+// This name is gone when the socket that the machine has made since then is known.
+const Before = ".before"
+
+// saved reports whether the machine is not at its socket: it is being saved, or was when
+// its saver was killed, and nobody has looked for it since then. The note alone does not
+// tell: it names the last parking also afterwards, and for ever in a copy.
+func (m *machine) saved(socket string) bool {
+	if len(m.note.Parked) == 0 {
+		return false
+	}
+	if old, err := os.Lstat(socket + Before); err == nil {
+		if now, err := os.Lstat(socket); err == nil && !os.SameFile(old, now) {
+			return true
+		}
+	}
+	lock, held, err := state.TryAcquire(m.lock)
+	if err == nil && !held {
+		m.release(lock)
+	}
+	return held
 }
 
 // answers reports whether anything comes back from a socket, whose path may be too long.
