@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -370,6 +371,28 @@ func TestHandOver(t *testing.T) {
 		t.Error(why)
 	}
 	again.Release()
+	if _, why := f.try(t, Wish{GPU: "H100"}, "second"); why != "" {
+		t.Error(why)
+	}
+}
+
+// The claim of a sandbox that has ended does not come back beside that of another one.
+func TestHoldExisting(t *testing.T) {
+	t.Parallel()
+	f, _ := folder(t)
+	claims, _ := f.try(t, Wish{GPU: "H100"}, "lab")
+	held, err := HoldExisting(claims[0].Kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims[0].Release()
+	if _, why := f.try(t, Wish{GPU: "H100"}, "second"); why == "" {
+		t.Error("the claim is lost")
+	}
+	held.Release()
+	if again, err := HoldExisting(claims[0].Kept); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, %v", again, err)
+	}
 	if _, why := f.try(t, Wish{GPU: "H100"}, "second"); why != "" {
 		t.Error(why)
 	}

@@ -40,20 +40,37 @@ func End(claims []*Claim) {
 // although another sandbox may have claimed the GPU meanwhile. A later try may succeed after an
 // error.
 func Hold(k Kept) (*Claim, error) {
-	file, err := openPlain(k.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		var data []byte
-		if data, err = json.Marshal(content{Version: version, Claimed: k.Claimed}); err != nil {
-			return nil, err
-		}
-		if file, err = create(k.Path); err == nil {
-			_, err = file.Write(data)
-		}
+	c, err := HoldExisting(k)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return c, err
+	}
+	data, err := json.Marshal(content{Version: version, Claimed: k.Claimed})
+	if err != nil {
+		return nil, err
+	}
+	file, err := create(k.Path)
+	if err == nil {
+		_, err = file.Write(data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("hold a claim of a GPU: %w", err)
 	}
-	if err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil && !current(file, k.Path) {
+	return hold(k, file)
+}
+
+// HoldExisting is [Hold] for a claim of a sandbox that may have ended. If its file is gone, the
+// error is [fs.ErrNotExist].
+func HoldExisting(k Kept) (*Claim, error) {
+	file, err := openPlain(k.Path)
+	if err != nil {
+		return nil, fmt.Errorf("hold a claim of a GPU: %w", err)
+	}
+	return hold(k, file)
+}
+
+func hold(k Kept, file *os.File) (*Claim, error) {
+	err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == nil && !current(file, k.Path) {
 		err = errors.New("it was removed")
 	}
 	if err != nil {

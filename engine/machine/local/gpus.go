@@ -328,20 +328,26 @@ const (
 	passingPatience = 5 * time.Second // of a start, if no process and no claim has the memory
 )
 
-// awaitFree waits until the memory of a machine that has ended is off its GPUs, and keeps them
-// claimed meanwhile. After freePatience it gives up with a warning. before are the processes that
-// the machine had.
-func (p *gpuPool) awaitFree(ctx context.Context, n *note, before []process) {
-	if len(n.Claims) == 0 {
-		return
-	}
-	var held []*gpulease.Claim
+// holdUntilFree holds the GPUs of a machine that is about to be ended: without the claims, another
+// sandbox may start on them too early. Those of a machine that has ended by itself may be another
+// sandbox's by now.
+func (p *gpuPool) holdUntilFree(n *note) (held []*gpulease.Claim) {
 	for _, k := range n.Claims {
-		if c, err := gpulease.Hold(k); err == nil { // without the claim, another sandbox may start on the GPU too early
+		if c, err := gpulease.HoldExisting(k); err == nil {
 			held = append(held, c)
 		}
 	}
+	return held
+}
+
+// awaitFree waits until the memory of a machine that has ended is off its GPUs, and then frees
+// them. After freePatience it gives up with a warning. before are the processes that the machine
+// had.
+func (p *gpuPool) awaitFree(ctx context.Context, n *note, before []process, held []*gpulease.Claim) {
 	defer gpulease.End(held)
+	if len(n.Claims) == 0 || len(before) == 0 && len(held) == 0 {
+		return
+	}
 	leases, err := p.Leases()
 	if err != nil {
 		p.Logger.Warn("cannot tell whether the memory of the GPU is free", "error", err)

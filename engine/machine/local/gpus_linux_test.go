@@ -157,7 +157,8 @@ func (pl *place) wantGPU(key, gpu, kind string) sdk.MachineSpec {
 	return spec
 }
 
-// TestGPUIsFreeOnceTheMachineIsDead kills a machine and its watchdog with SIGKILL.
+// TestGPUIsFreeOnceTheMachineIsDead kills a machine and its watchdog with SIGKILL. Whoever ends the
+// dead machine does not claim its GPU again.
 func TestGPUIsFreeOnceTheMachineIsDead(t *testing.T) {
 	t.Parallel()
 	for _, kind := range own() {
@@ -194,6 +195,12 @@ func TestGPUIsFreeOnceTheMachineIsDead(t *testing.T) {
 			_ = signalTo(p, syscall.SIGKILL)
 		}
 		eventually(t, "the GPU to be free", free)
+		pl.p.Leases = func() (*gpulease.Folder, error) {
+			if !free() {
+				t.Errorf("%s: the GPU is claimed again", kind)
+			}
+			return nil, errors.New("not needed")
+		}
 		b.down()
 	}
 }

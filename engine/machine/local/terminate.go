@@ -43,10 +43,14 @@ func endMachine(ctx context.Context, p *provider, handle string, f folder) error
 	}
 	if n != nil {
 		before, _ := f.processesOf(n).Processes() // kill reports the error
+		held := p.holdUntilFree(n)
 		if err := p.kill(ctx, f, n); err != nil {
+			for _, c := range held {
+				c.Release()
+			}
 			return err
 		}
-		p.awaitFree(ctx, n, before)
+		p.awaitFree(ctx, n, before, held)
 		if err := n.lift(); err != nil {
 			return err
 		}
