@@ -87,7 +87,8 @@ func (m *machine) forget() {
 	}
 }
 
-// starting is how long a machine may have a note without a process.
+// starting is how long a machine may have a note without a process. Afterwards it starts as long as
+// somebody holds its lock: the files of saved processes may take long.
 const starting = 2 * time.Minute
 
 func (m *machine) processes() proc.Machine {
@@ -108,7 +109,7 @@ func (m *machine) lives(noted bool) bool {
 		return false
 	case m.ending.Load():
 		return true
-	case noted && m.note.Outer.PID == 0 && time.Since(m.note.CreatedAt) < starting:
+	case noted && m.note.Outer.PID == 0 && (time.Since(m.note.CreatedAt) < starting || m.locked()):
 		return true
 	}
 	p := m.processes()
@@ -179,6 +180,11 @@ func (m *machine) saved(socket string) bool {
 			return true
 		}
 	}
+	return m.locked()
+}
+
+// locked reports whether somebody starts, saves or ends the machine.
+func (m *machine) locked() bool {
 	lock, held, err := state.TryAcquire(m.lock)
 	if err == nil && !held {
 		m.release(lock)
