@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -120,6 +121,9 @@ func until(ctx context.Context, limit time.Duration, done func() bool) bool {
 func Sweep(dir, runtimeDir string) error {
 	return errors.Join(state.Sweep(dir), state.SweepLinks(runtimeDir),
 		state.SweepLocks(filepath.Join(dir, "locks"), func(handle string) bool {
+			if handle == watchdog.LockName { // a watchdog that starts now would see another one
+				return true
+			}
 			_, note := os.Lstat(filepath.Join(dir, handle+".json"))
 			_, folder := os.Lstat(filepath.Join(dir, handle))
 			return note == nil || folder == nil

@@ -1,10 +1,13 @@
 package watchdog
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seer-engine/seer/engine/state"
@@ -46,4 +49,38 @@ func TestSlowStart(t *testing.T) {
 	if len(w.machines) != 0 {
 		t.Error("it is not forgotten")
 	}
+}
+
+// TestPassingProbe has somebody else look at the lock while a watchdog starts, which is no other
+// watchdog.
+func TestPassingProbe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		noted(t, dir, time.Now())
+		probe, err := state.Acquire(t.Context(), Lock(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ready, says := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- newWatchdog(dir, usual).run(ctx, says) }()
+		synctest.Wait()
+		probe.Release()
+		if _, err := ready.Read(make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		lock, held, err := state.TryAcquire(Lock(dir))
+		if err == nil && !held {
+			lock.Release()
+		}
+		if err != nil || !held {
+			t.Errorf("no watchdog has the lock: %v", err)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -27,6 +27,9 @@ import (
 // lives.
 const LockName = "watchdog"
 
+// passing is for how long somebody may have the lock who is no watchdog.
+const passing = time.Second / 2
+
 // Lock is the path of the lock of the watchdog of a folder of machines.
 func Lock(dir string) string { return filepath.Join(dir, "locks", LockName) }
 
@@ -77,7 +80,7 @@ func newWatchdog(dir string, l limits) *watchdog {
 // of both sees the other.
 func (w *watchdog) run(ctx context.Context, ready io.Writer) error {
 	for told := false; ; {
-		lock, held, err := state.TryAcquire(Lock(w.dir))
+		lock, held, err := w.lock(ctx)
 		if !told && (err == nil || held) {
 			_, _ = fmt.Fprintln(ready, "ready")
 			told = true
@@ -91,6 +94,18 @@ func (w *watchdog) run(ctx context.Context, ready io.Writer) error {
 			return nil
 		}
 	}
+}
+
+// lock takes the lock unless another watchdog has it. Whoever only looks whether one lives, or
+// removes locks that are left, has it for a moment.
+func (w *watchdog) lock(ctx context.Context) (lock *state.Lock, held bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, passing)
+	defer cancel()
+	lock, err = state.Acquire(limited, Lock(w.dir))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, true, nil
+	}
+	return lock, false, err
 }
 
 // serve returns when no machine is left.
