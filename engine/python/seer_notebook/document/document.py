@@ -45,6 +45,7 @@ class Document:
         self._more, self._dirty = asyncio.Event(), asyncio.Event()
         self._saved = saved
         self._saver: Optional[asyncio.Task] = None
+        self._closed = False
         self._saving = asyncio.Lock()
 
     @property
@@ -71,7 +72,7 @@ class Document:
         self._changes += 1
         self._more.set()
         self._dirty.set()
-        if self._saver is None or self._saver.done():
+        if not self._closed and (self._saver is None or self._saver.done()):
             self._saver = asyncio.ensure_future(self._save_soon())
 
     async def flush(self) -> None:
@@ -87,6 +88,8 @@ class Document:
                     self._saved("the notebook could not be saved: %s" % (getattr(e, "strerror", None) or e))
 
     async def close(self) -> None:
+        """Nothing is written after it, so that a file that is deleted then stays deleted."""
+        self._closed = True
         if self._saver is not None:
             self._saver.cancel()
             self._saver = None

@@ -13,6 +13,7 @@ SHORT = 2000  # characters of a text in "outputs=short"
 
 
 def document(session: Session) -> Document:
+    session.check_open()
     if session.document is None:
         raise Refused("conflict", "the session %s has no notebook yet: POST …/sessions with mode new takes it" % session.id)
     return session.document

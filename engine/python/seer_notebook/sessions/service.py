@@ -71,6 +71,7 @@ class Service:
             else:
                 session.document = await self._document(session, source, False)
             await self.attach(session)
+            session.check_open()
             if session.state in ("starting", "prepared"):  # else it has died since, or a person restarts it
                 session.state = "idle"
             if mode != "new":

@@ -90,17 +90,18 @@ class Session(Shows):
         raise Refused("failed", why)
 
     async def close(self) -> None:
+        """Nobody gives it anything, or takes it, from the first moment on."""
+        self.state = "closed"
         self.drop_all("the session was closed")
         await self.kernel.stop()
-        for execution in (self.running, self.whole):
-            if execution is not None:
-                execution.interrupt = True
-        self.state = "closed"
+        runs = [e for e in (self.running, self.whole) if e is not None]  # the worker forgets them as it ends
+        for execution in runs:
+            execution.interrupt = True
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
-        if self.running is not None:
-            self._finish(self.running, "dead", note="the session was closed")
+        for execution in runs:
+            self._finish(execution, "dead", note="the session was closed")
         self.show_now()
         if self.document is not None:
             await self.document.close()
@@ -120,6 +121,7 @@ class Session(Shows):
     async def restart(self, setup: bool) -> int:
         """A new kernel in the same notebook. Gives how many cells were dropped."""
         async with self._control:
+            self.check_open()  # it may have been closed while this waited
             dropped = len(self.queue)
             await self._again(self.kernel.restart, setup, "the kernel was restarted before it ran")
             return dropped
@@ -161,9 +163,15 @@ class Session(Shows):
 
     # -- what runs
 
+    def check_open(self) -> None:
+        """What is given to a session that is being closed would be lost, or make what nobody owns."""
+        if self.state == "closed":
+            raise Refused("not_found", "the session %s was closed" % self.id)
+
     def check(self) -> None:
         """Whether there is a kernel that will run something."""
-        if self.state in ("dead", "closed"):
+        self.check_open()
+        if self.state == "dead":
             why = self.message or "it has no kernel"
             raise Refused("conflict", "the session %s is %s: %s. POST …/restart starts a new kernel" % (self.id, self.state, why))
 

@@ -312,6 +312,15 @@ class Closing(unittest.TestCase):
 
         self.assertFalse(asyncio.run(close_while_it_saves()), "the notebook counted as closed before its file was written")
 
+    def test_nothing_is_written_after_it(self) -> None:
+        async def change_late() -> Any:
+            notebook = document.Document(lambda message: None)
+            await notebook.close()
+            notebook.touched()
+            return notebook._saver
+
+        self.assertIsNone(asyncio.run(change_late()), "a change after the close is saved")
+
 
 class Texts(unittest.TestCase):
     def test_a_notebook_is_joined_from_its_cells_as_jupyter_writes_it(self) -> None:
