@@ -40,17 +40,22 @@ class FileDocument(Document):
         self._remember(0)
 
     async def refresh(self) -> None:
+        await self._follow()
         stat = self._look()
-        if stat is None and self._stat is not None:
-            path = await self._moved()
-            if path and path != self.path and os.path.exists(os.path.join(self._root, path)):
-                self.path, stat = path, self._look()
         if stat is None or stat == self._stat or self._saving.locked():
             return
         async with self._saving:
             await self._join()
 
+    async def _follow(self) -> None:
+        """A file that was renamed in the browser is this one under its new name: the old name would be a second notebook."""
+        if self._stat is not None and self._look() is None:
+            path = await self._moved()
+            if path and path != self.path and os.path.exists(os.path.join(self._root, path)):
+                self.path = path
+
     async def save(self) -> None:
+        await self._follow()
         if self._look() not in (None, self._stat):
             await self._join()
         number = self._number + 1

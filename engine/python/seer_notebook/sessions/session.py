@@ -93,6 +93,7 @@ class Session(Shows):
         """Nobody gives it anything, or takes it, from the first moment on."""
         self.state = "closed"
         self.drop_all("the session was closed")
+        await self._refresh()
         await self.kernel.stop()
         runs = [e for e in (self.running, self.whole) if e is not None]  # the worker forgets them as it ends
         for execution in runs:
@@ -105,6 +106,14 @@ class Session(Shows):
         self.show_now()
         if self.document is not None:
             await self.document.close()
+
+    async def _refresh(self) -> None:
+        """With a kernel that ends, Jupyter forgets which path a notebook has now."""
+        if self.document is not None:
+            try:
+                await self.document.refresh()
+            except Exception:
+                self.service.log.exception("a notebook could not be read before its session is closed")
 
     async def interrupt(self) -> int:
         """Returns when what runs has ended; when it has not for a while, too: code may go on as it likes. Gives how many were dropped."""

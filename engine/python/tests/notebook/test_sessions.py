@@ -116,7 +116,7 @@ class Meeting(unittest.IsolatedAsyncioTestCase):
         return found
 
     def notebook(self) -> mock.Mock:
-        found = mock.Mock(path="a.ipynb", close=mock.AsyncMock(), flush=mock.AsyncMock())
+        found = mock.Mock(path="a.ipynb", close=mock.AsyncMock(), refresh=mock.AsyncMock())
         found.cell.return_value = {"cell_type": "code", "source": "a cell"}
         found.ids.return_value = ["c"]
         return found
@@ -148,6 +148,19 @@ class Ending(Meeting):
         self.kernels.end.open.set()
         await shut
         notebook.close.assert_awaited_once()
+
+    async def test_where_a_renamed_notebook_is_gets_asked_while_there_is_a_kernel(self) -> None:
+        session = await self.prepared()
+        session.document = self.notebook()
+        alive: List[bool] = []
+
+        async def refresh() -> None:
+            alive.append(bool(self.kernels))
+            raise OSError("it cannot be read")
+
+        session.document.refresh = refresh
+        await self.service.shut(session)
+        self.assertEqual((alive, self.kernels), ([True], {}))
 
     async def test_a_notebook_that_is_made_meanwhile_is_closed(self) -> None:
         creating, notebook = Gate(), self.notebook()

@@ -20,7 +20,7 @@ import zmq
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from seer_notebook import settings
-from seer_notebook.document import document, merge, paths, saving
+from seer_notebook.document import document, file, merge, paths, saving
 from seer_notebook.execution.events import Budget, Log
 from seer_notebook.execution.execution import Execution
 from seer_notebook.execution.outputs import KEPT, Outputs
@@ -320,6 +320,44 @@ class Closing(unittest.TestCase):
             return notebook._saver
 
         self.assertIsNone(asyncio.run(change_late()), "a change after the close is saved")
+
+
+class Saving(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root, self.jupyter_path = Path(folder.name), "a.ipynb"
+        self.write("a.ipynb", "first")
+
+        async def get(path: str, **_: Any) -> Any:
+            return {"content": nbformat.read(self.root / path, as_version=4)}
+
+        async def moved() -> str:
+            return self.jupyter_path
+
+        patch = mock.patch.object(document, "SAVE", 1e9)  # nothing is saved by itself
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.notebook = file.FileDocument(SimpleNamespace(get=get), folder.name, "a.ipynb", lambda problem: None, list, moved)
+        await self.notebook.load()
+
+    def write(self, name: str, *sources: str) -> None:
+        cells = [{**document.new_cell("code", source), "id": source} for source in sources]
+        (self.root / name).write_text(saving.as_jupyter_writes({**document.new_notebook(), "cells": cells}))
+
+    def files(self) -> Dict[str, List[str]]:
+        return {p.name: [c.source for c in nbformat.read(p, as_version=4).cells] for p in self.root.iterdir()}
+
+    def rename(self) -> None:
+        """As Jupyter does it in a browser."""
+        (self.root / "a.ipynb").rename(self.root / "b.ipynb")
+        self.jupyter_path = "b.ipynb"
+
+    async def test_a_rename_is_followed_where_nobody_asks_for_the_notebook(self) -> None:
+        self.rename()
+        self.notebook.insert(1, document.new_cell("code", "ours"))
+        await self.notebook.flush()
+        self.assertEqual((self.files(), self.notebook.path), ({"b.ipynb": ["first", "ours"]}, "b.ipynb"))
 
 
 class Texts(unittest.TestCase):
