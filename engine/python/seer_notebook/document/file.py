@@ -14,7 +14,7 @@ from jupyter_core.utils import ensure_async
 from ..execution.outputs import Output
 from .document import MARK, Document
 from .merge import Seen, digest, merge, plain
-from .saving import Stat, stat_of, write
+from .saving import Stat, state, write
 
 
 class FileDocument(Document):
@@ -55,18 +55,28 @@ class FileDocument(Document):
                 self.path = path
 
     async def save(self) -> None:
+        while not await self._write():
+            pass  # somebody has saved it meanwhile, or renamed it
+
+    async def _write(self) -> bool:
+        """Whether the file was still the one that this began from."""
         await self._follow()
-        if self._look() not in (None, self._stat):
+        before = self._look()
+        if before not in (None, self._stat):
             await self._join()
+            before = self._stat
         number = self._number + 1
         content = self.notebook()
         content["metadata"][MARK] = {"saved": number}
         cells = {c["id"]: c for c in content["cells"]}
         full = os.path.join(self._root, self.path)
         node = nbformat.from_dict(content)
-        self._stat = await asyncio.get_running_loop().run_in_executor(None, write, full, node)
-        self._number = number
+        written = await asyncio.get_running_loop().run_in_executor(None, write, full, node, before)
+        if written is None:
+            return False
+        self._stat, self._number = written, number
         self._remember(number, cells)
+        return True
 
     def notebook(self) -> Dict[str, Any]:
         return {"nbformat": 4, "nbformat_minor": 5, "metadata": copy.deepcopy(self._metadata), "cells": [_copied(c) for c in self._cells]}
@@ -110,11 +120,7 @@ class FileDocument(Document):
         raise KeyError(name)
 
     def _look(self) -> Optional[Stat]:
-        try:
-            s = os.stat(os.path.join(self._root, self.path))
-        except OSError:
-            return None
-        return stat_of(s)
+        return state(os.path.join(self._root, self.path))
 
     async def _join(self) -> None:
         """Takes over what is in the file. One that cannot be read is set aside, for it may be somebody's work."""

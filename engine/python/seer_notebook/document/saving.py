@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import nbformat
 
@@ -14,6 +14,14 @@ Stat = Tuple[int, int, int]
 def stat_of(s: os.stat_result) -> Stat:
     """What tells one state of a file from another."""
     return s.st_mtime_ns, s.st_size, s.st_ino
+
+
+def state(full: str) -> Optional[Stat]:
+    """None where there is no such file."""
+    try:
+        return stat_of(os.stat(full))
+    except OSError:
+        return None
 
 
 def as_jupyter_writes(content: Any) -> str:
@@ -44,8 +52,9 @@ def _notebook(cells: List[Dict[str, Any]], metadata: Dict[str, Any]) -> Dict[str
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
 
 
-def write(full: str, content: Any) -> Stat:
-    """Replaces the file. Gives the state of what was written, whatever has become of it since."""
+def write(full: str, content: Any, before: Optional[Stat]) -> Optional[Stat]:
+    """Replaces the file if its state is still before, None for one that is not there. Gives the state of what was written, whatever has
+    become of it since; None if nothing was."""
     folder = os.path.dirname(full)
     os.makedirs(folder, exist_ok=True)
     text = as_jupyter_writes(content)
@@ -56,6 +65,9 @@ def write(full: str, content: Any) -> Stat:
             f.flush()
             os.fchmod(f.fileno(), mode_of(full))
             written = stat_of(os.fstat(f.fileno()))
+        if state(full) != before:
+            os.unlink(part)
+            return None
         os.replace(part, full)
         return written
     except BaseException:

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 from unittest import mock
 
 import jupyter_client
@@ -357,6 +357,27 @@ class Saving(unittest.IsolatedAsyncioTestCase):
         self.rename()
         self.notebook.insert(1, document.new_cell("code", "ours"))
         await self.notebook.flush()
+        self.assertEqual((self.files(), self.notebook.path), ({"b.ipynb": ["first", "ours"]}, "b.ipynb"))
+
+    async def meanwhile(self, do: Callable[[], None]) -> None:
+        """Saves a cell of ours, and does that while the text of the file is made."""
+        text, turns = saving.as_jupyter_writes, [do]
+
+        def made(content: Any) -> str:
+            while turns:
+                turns.pop()()
+            return text(content)
+
+        self.notebook.insert(1, document.new_cell("code", "ours"))
+        with mock.patch.object(saving, "as_jupyter_writes", made):
+            await self.notebook.flush()
+
+    async def test_what_somebody_saves_during_a_saving_stays(self) -> None:
+        await self.meanwhile(lambda: self.write("a.ipynb", "first", "theirs"))
+        self.assertEqual({k: sorted(v) for k, v in self.files().items()}, {"a.ipynb": ["first", "ours", "theirs"]})
+
+    async def test_a_rename_during_a_saving_is_followed(self) -> None:
+        await self.meanwhile(self.rename)
         self.assertEqual((self.files(), self.notebook.path), ({"b.ipynb": ["first", "ours"]}, "b.ipynb"))
 
 
