@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hmac
 import json
+import re
 from typing import Any, Awaitable, Callable, Dict, Mapping
 
 from jupyter_server.auth.identity import User
@@ -15,6 +16,7 @@ from ..errors import CODES, STATUS, Refused
 from ..sessions.service import Service
 
 Method = Callable[..., Awaitable[Any]]
+_HALF = re.compile("[\ud800-\udfff]")  # json joins those of a pair
 _AGENT = User(username="agent")
 _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list"}
 
@@ -49,8 +51,8 @@ class Handler(APIHandler):
     def body(self, fields: Mapping[str, Any], needed: str = "") -> Dict[str, Any]:
         """The fields of the request, those that are missing as None."""
         try:
-            found = json.loads(self.request.body or b"{}")
-        except ValueError as e:
+            found = whole(json.loads(self.request.body or b"{}"))
+        except (ValueError, RecursionError) as e:
             raise Refused("invalid", "the body is not JSON: %s" % e) from None
         if not isinstance(found, dict):
             raise Refused("invalid", "the body must be a JSON object")
@@ -83,6 +85,15 @@ class Handler(APIHandler):
         self.set_status(403 if status_code == 401 else status_code)
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps({"error": {"code": code, "message": str(message)}}))
+
+
+def whole(value: Any) -> Any:
+    """JSON can name half of a surrogate pair, with which no notebook could be saved: such halves become the replacement character."""
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {whole(k): whole(v) for k, v in value.items()}
+    return [whole(v) for v in value] if isinstance(value, list) else value
 
 
 def answers(method: Method) -> Any:

@@ -65,6 +65,14 @@ class Asking(unittest.TestCase):
         self.refused("not_found", "DELETE", cells + "/nobody")
         self.refused("invalid", "GET", "/executions/%s/events?wait=long" % server.add(session, "1")["execution"]["id"])
 
+    def test_half_a_character_keeps_no_notebook_from_being_saved(self) -> None:
+        name = server.new("halves")
+        path = server.path(name)
+        with server.open("POST", "/seer/v1/sessions/%s/cells" % name, b'{"source": "\\ud83d \\ud83d\\ude00", "type": "raw"}') as answer:
+            self.assertEqual(json.loads(answer.read())["cell"]["source"], "\ufffd \U0001f600")
+        self.assertEqual(server.ask("DELETE", "/sessions/" + name)["message"], "")
+        self.assertIn("\ufffd \U0001f600", path.read_text())
+
     def test_paths_are_confined(self) -> None:
         outside = server.root.parent / "outside.ipynb"
         outside.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
