@@ -50,7 +50,11 @@ class SharedDocument(Document):
         store = getattr(self._room, "ystore", None)
         if store is not None:
             await store.flush()
+        async with self._room._update_lock:  # else this change would make the room save it, too
+            self._nb.dirty = True
         await self._room._maybe_save_document(None, save_now=True)
+        if self._nb.dirty:  # the room has only logged why
+            raise RuntimeError("the log of the Jupyter server says why")
 
     async def close(self) -> None:
         await super().close()

@@ -381,6 +381,31 @@ class Saving(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((self.files(), self.notebook.path), ({"b.ipynb": ["first", "ours"]}, "b.ipynb"))
 
 
+class Shared(unittest.TestCase):
+    def test_a_saving_of_which_the_room_only_logs_that_it_failed_is_one_that_failed(self) -> None:
+        """With fakes of jupyter-collaboration, which need not be installed."""
+        fakes = {name: mock.MagicMock() for name in ("jupyter_ydoc", "jupyter_ydoc.utils", "pycrdt")}
+        with mock.patch.dict(sys.modules, fakes):
+            from seer_notebook.document.shared import SharedDocument
+
+        async def said(works: bool) -> List[str]:
+            told: List[str] = []
+            notebook = SharedDocument(None, "a.ipynb", told.append)
+            notebook._nb = nb = SimpleNamespace(dirty=False)
+
+            async def save(saving: Any, save_now: bool) -> None:
+                nb.dirty = nb.dirty and not works  # as it says it: it raises nothing
+
+            notebook._room = SimpleNamespace(_update_lock=asyncio.Lock(), _maybe_save_document=save)
+            with mock.patch.object(document, "SAVE", 1e9):
+                notebook.touched()
+                await notebook.close()
+            return told
+
+        self.assertEqual(asyncio.run(said(True)), [""])
+        self.assertIn("could not be saved", asyncio.run(said(False))[0])
+
+
 class Texts(unittest.TestCase):
     def test_a_notebook_is_joined_from_its_cells_as_jupyter_writes_it(self) -> None:
         rnd = random.Random(5)
