@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import uuid
 from collections import OrderedDict
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from jupyter_core.utils import ensure_async
 
@@ -35,6 +36,8 @@ class Service:
         self.sessions: Dict[str, Session] = {}
         self.executions: OrderedDict[str, Execution] = OrderedDict()
         self.keys: OrderedDict[str, Any] = OrderedDict()  # of requests that begin a session
+        self._resumed: Set[str] = set()  # paths whose session is not there yet
+        self._setting_up = asyncio.Lock()
         self._budget = Budget()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._activity = os.environ.get("SEER_ACTIVITY", "")
@@ -53,23 +56,32 @@ class Service:
             session.state = "prepared"
             self.store()
             return {"session": session, "execution": None}
-        source = ""
-        if mode in ("resume", "continue"):
-            source = paths.existing(self.settings.root, path)
-            for other in self.sessions.values():
-                if mode == "resume" and other.document is not None and other.document.path == source:
-                    raise Refused("conflict", "the session %s has the notebook %s already" % (other.id, source))
-            title = title or paths.bare(source)
-            content = await self._read(source)
+        if mode == "new":
+            return await self._open(mode, title, "")
+        source = paths.existing(self.settings.root, path)
+        title = title or paths.bare(source)
+        if mode == "continue":
+            return await self._open(mode, title, source)
+        for other in self.sessions.values():
+            if other.document is not None and other.document.path == source:
+                raise Refused("conflict", "the session %s has the notebook %s already" % (other.id, source))
+        if source in self._resumed:
+            raise Refused("conflict", "another request opens the notebook %s just now" % source)
+        self._resumed.add(source)
+        try:
+            return await self._open(mode, title, source)
+        finally:
+            self._resumed.remove(source)
+
+    async def _open(self, mode: str, title: str, source: str) -> Dict[str, Any]:
+        content = await self._read(source) if source else new_notebook()
         session = await self._prepared(title)
         execution = None
         try:
-            if mode == "new":
-                await self._create(session, new_notebook(), title or "notebook", "")
-            elif mode == "continue":
-                await self._create(session, content, title, "_continued")
-            else:
+            if mode == "resume":
                 session.document = await self._document(session, source, False)
+            else:
+                await self._create(session, content, title or "notebook", "_continued" if mode == "continue" else "")
             await self.attach(session)
             session.check_open()
             if session.state in ("starting", "prepared"):  # else it has died since, or a person restarts it
@@ -88,16 +100,18 @@ class Service:
     async def set_up(self, cells: List[SetupCell]) -> Session:
         """Gives later kernels another set-up, and prepares one with it. Kernels that nobody has taken yet end before, for models may need
         all of the memory."""
-        before = self.settings.setup
-        for session in [s for s in self.sessions.values() if s.state == "prepared"]:
-            await self.shut(session)
-        self.settings = dataclasses.replace(self.settings, setup=cells)
-        try:
-            made: Session = (await self.open("prepare", "", ""))["session"]
-        except BaseException:
-            self.settings = dataclasses.replace(self.settings, setup=before)
-            raise
-        return made
+        async with self._setting_up:
+            before = self.settings.setup
+            for session in list(self.sessions.values()):
+                if session.state == "prepared":  # and nobody has taken it while another one ended
+                    await self.shut(session)
+            self.settings = dataclasses.replace(self.settings, setup=cells)
+            try:
+                made: Session = (await self.open("prepare", "", ""))["session"]
+            except BaseException:
+                self.settings = dataclasses.replace(self.settings, setup=before)
+                raise
+            return made
 
     async def shut(self, session: Session) -> None:
         await session.close()

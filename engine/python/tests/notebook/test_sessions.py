@@ -17,7 +17,7 @@ from seer_notebook.http import cells
 from seer_notebook.kernel import kernel, requests
 from seer_notebook.sessions.service import Service
 from seer_notebook.sessions.session import Session
-from seer_notebook.settings import Settings
+from seer_notebook.settings import Settings, SetupCell
 
 LIMIT = 60.0  # seconds: what has not come by then never will
 
@@ -204,6 +204,57 @@ class Ending(Meeting):
             with self.assertRaises(Refused):
                 await restart
         self.assertEqual((session.state, self.kernels), ("closed", {}))
+
+
+class Beginning(Meeting):
+    async def test_a_notebook_that_is_being_resumed_is_taken(self) -> None:
+        (Path(self.service.settings.root) / "a.ipynb").touch()
+
+        async def resume() -> Session:
+            found: Session = (await self.service.open("resume", "", "a.ipynb"))["session"]
+            return found
+
+        with mock.patch.object(self.service, "_read"), mock.patch.object(self.service, "_document") as document:
+            document.side_effect = [OSError("the first one fails"), self.notebook()]
+            with self.assertRaises(Refused):
+                await resume()
+            self.kernels.begin.hold()
+            first, second = asyncio.ensure_future(resume()), asyncio.ensure_future(resume())
+            await self.kernels.begin.come()
+            self.kernels.begin.open.set()
+            found = await asyncio.gather(first, second, return_exceptions=True)
+        self.assertEqual([type(f) for f in found], [Session, Refused])
+        self.assertEqual((found[1].code, list(self.service.sessions.values())), ("conflict", found[:1]))
+
+    async def test_set_ups_come_one_after_the_other(self) -> None:
+        fails = Gate()
+        fails.hold()
+
+        async def prepare(*_: Any) -> Dict[str, Any]:
+            if self.service.settings.setup[0].name == "wrong":
+                await fails.passes()
+                raise Refused("failed", "the set-up has failed")
+            return {"session": None}
+
+        with mock.patch.object(self.service, "open", prepare):
+            wrong = asyncio.ensure_future(self.service.set_up([SetupCell("wrong", "")]))
+            await fails.come()
+            right = asyncio.ensure_future(self.service.set_up([SetupCell("right", "")]))
+            fails.open.set()
+            await asyncio.gather(wrong, right, return_exceptions=True)
+        self.assertEqual([c.name for c in self.service.settings.setup], ["right"])
+
+    async def test_a_set_up_ends_no_session_that_was_taken_meanwhile(self) -> None:
+        _, taken = await self.prepared(), await self.prepared()
+        self.kernels.end.hold()
+        set_up = asyncio.ensure_future(self.service.set_up([]))
+        await self.kernels.end.come()
+        with mock.patch.object(self.service, "_create"):
+            made = await self.service.open("new", "n", "")
+        self.assertIs(made["session"], taken)
+        self.kernels.end.open.set()
+        await set_up
+        self.assertEqual(taken.state, "idle")
 
 
 if __name__ == "__main__":
