@@ -306,7 +306,10 @@ class Service:
         return [self.describe(s) for s in sorted(self.sessions.values(), key=lambda s: s.created)]
 
     async def stop(self) -> None:
-        for session in list(self.sessions.values()):
-            await session.close()
+        """All sessions end at once, for the time is short: each saves its notebook first."""
+        ends = await asyncio.gather(*(s.close() for s in self.sessions.values()), return_exceptions=True)
+        for error in ends:
+            if error is not None:
+                self.log.error("a session could not be closed", exc_info=error)
         for execution in self.executions.values():
             execution.spool.remove()

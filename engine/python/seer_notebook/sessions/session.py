@@ -93,7 +93,7 @@ class Session(Shows):
         """Nobody gives it anything, or takes it, from the first moment on."""
         self.state = "closed"
         self.drop_all("the session was closed")
-        await self._refresh()
+        await self._save()
         await self.kernel.stop()
         runs = [e for e in (self.running, self.whole) if e is not None]  # the worker forgets them as it ends
         for execution in runs:
@@ -107,13 +107,16 @@ class Session(Shows):
         if self.document is not None:
             await self.document.close()
 
-    async def _refresh(self) -> None:
-        """With a kernel that ends, Jupyter forgets which path a notebook has now."""
+    async def _save(self) -> None:
+        """Before the kernel ends: a server that ends may have no time left after that, and Jupyter forgets with the kernel which path the
+        notebook has now."""
         if self.document is not None:
+            self.show_now()
             try:
                 await self.document.refresh()
             except Exception:
                 self.service.log.exception("a notebook could not be read before its session is closed")
+            await self.document.flush()
 
     async def interrupt(self) -> int:
         """Returns when what runs has ended; when it has not for a while, too: code may go on as it likes. Gives how many were dropped."""

@@ -116,7 +116,7 @@ class Meeting(unittest.IsolatedAsyncioTestCase):
         return found
 
     def notebook(self) -> mock.Mock:
-        found = mock.Mock(path="a.ipynb", close=mock.AsyncMock(), refresh=mock.AsyncMock())
+        found = mock.Mock(path="a.ipynb", close=mock.AsyncMock(), refresh=mock.AsyncMock(), flush=mock.AsyncMock())
         found.cell.return_value = {"cell_type": "code", "source": "a cell"}
         found.ids.return_value = ["c"]
         return found
@@ -161,6 +161,20 @@ class Ending(Meeting):
         session.document.refresh = refresh
         await self.service.shut(session)
         self.assertEqual((alive, self.kernels), ([True], {}))
+
+    async def test_a_server_that_ends_saves_all_notebooks_before_any_kernel_has_ended(self) -> None:
+        sessions = [await self.prepared() for _ in range(3)]
+        for session in sessions:
+            session.document = self.notebook()
+        sessions[1].kernel.stop = mock.AsyncMock(side_effect=OSError("it cannot be ended"))
+        self.kernels.end.hold()
+        stop = asyncio.ensure_future(self.service.stop())
+        await self.kernels.end.come()
+        for session in sessions:
+            session.document.flush.assert_awaited_once()
+        self.kernels.end.open.set()
+        await stop
+        self.assertEqual([s.document.close.await_count for s in sessions], [1, 0, 1])
 
     async def test_a_notebook_that_is_made_meanwhile_is_closed(self) -> None:
         creating, notebook = Gate(), self.notebook()
