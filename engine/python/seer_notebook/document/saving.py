@@ -60,7 +60,7 @@ def write(full: str, content: Any, before: Optional[Stat]) -> Optional[Stat]:
     text = as_jupyter_writes(content)
     fd, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=folder)
     try:
-        with os.fdopen(fd, "w", encoding="utf-8") as f:
+        with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as f:
             f.write(text)
             f.flush()
             os.fchmod(f.fileno(), mode_of(full))

@@ -359,6 +359,11 @@ class Saving(unittest.IsolatedAsyncioTestCase):
         await self.notebook.flush()
         self.assertEqual((self.files(), self.notebook.path), ({"b.ipynb": ["first", "ours"]}, "b.ipynb"))
 
+    async def test_half_a_character_is_replaced(self) -> None:
+        self.notebook.insert(1, document.new_cell("raw", "\ud83d half"))
+        await self.notebook.flush()
+        self.assertEqual(self.files(), {"a.ipynb": ["first", "? half"]})
+
     async def meanwhile(self, do: Callable[[], None]) -> None:
         """Saves a cell of ours, and does that while the text of the file is made."""
         text, turns = saving.as_jupyter_writes, [do]
