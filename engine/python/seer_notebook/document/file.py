@@ -16,6 +16,8 @@ from .document import MARK, Document
 from .merge import Seen, digest, merge, plain
 from .saving import Stat, state, write
 
+RENAMED = 1.0  # seconds from the rename of a file until the browser has said so to Jupyter, at most
+
 
 class FileDocument(Document):
     def __init__(self, contents: Any, root: str, path: str, saved: Callable[[str], None], busy: Callable[[], Collection[str]],
@@ -47,12 +49,19 @@ class FileDocument(Document):
         async with self._saving:
             await self._join()
 
-    async def _follow(self) -> None:
-        """A file that was renamed in the browser is this one under its new name: the old name would be a second notebook."""
-        if self._stat is not None and self._look() is None:
+    async def _follow(self, patience: float = 0.0) -> None:
+        """A file that was renamed in the browser is this one under its new name: the old name would be a second notebook. The browser
+        tells Jupyter the new path after the file has it; patience is how many seconds this waits for that."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + patience
+        while self._stat is not None and self._look() is None:
             path = await self._moved()
             if path and path != self.path and os.path.exists(os.path.join(self._root, path)):
                 self.path = path
+                return
+            if path != self.path or loop.time() >= end:
+                return
+            await asyncio.sleep(0.05)
 
     async def save(self) -> None:
         while not await self._write():
@@ -60,7 +69,7 @@ class FileDocument(Document):
 
     async def _write(self) -> bool:
         """Whether the file was still the one that this began from."""
-        await self._follow()
+        await self._follow(RENAMED)
         before = self._look()
         if before not in (None, self._stat):
             await self._join()

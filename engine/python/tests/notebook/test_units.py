@@ -359,6 +359,14 @@ class Saving(unittest.IsolatedAsyncioTestCase):
         await self.notebook.flush()
         self.assertEqual((self.files(), self.notebook.path), ({"b.ipynb": ["first", "ours"]}, "b.ipynb"))
 
+    async def test_a_rename_of_which_jupyter_learns_later_is_followed(self) -> None:
+        self.rename()
+        self.notebook._moved = mock.AsyncMock(side_effect=["a.ipynb", "b.ipynb"])
+        self.notebook.insert(1, document.new_cell("code", "ours"))
+        with mock.patch.object(file, "RENAMED", 1e9):
+            await self.notebook.flush()
+        self.assertEqual((self.files(), self.notebook.path), ({"b.ipynb": ["first", "ours"]}, "b.ipynb"))
+
     async def test_half_a_character_is_replaced(self) -> None:
         self.notebook.insert(1, document.new_cell("raw", "\ud83d half"))
         await self.notebook.flush()
