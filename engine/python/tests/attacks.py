@@ -25,11 +25,12 @@ import harness
 
 MIB = 1 << 20
 CODE = """
-import time
+import os, time
 
 @expose
-def secret(seconds=0.0):
-    time.sleep(seconds)
+def secret(path=""):
+    while path and not os.path.exists(path):
+        time.sleep(0.005)
     return "the secret"
 """
 OPEN_MAIN = """
@@ -142,10 +143,14 @@ def by_name(worker: Any, victim: Any, agent: Any) -> str:
 
 
 def by_attaching(worker: Any, victim: Any, agent: Any) -> str:
-    victim.start("secret", 0.5, call_id="call-0001", options={"ack": []})
+    go = worker.folder / "go"
+    victim.start("secret", str(go), call_id="call-0001", options={"ack": []})
     harness.eventually(lambda: [c["state"] for c in victim.calls()] == ["running"], "the call to run")
     agent.send({"t": "attach", "id": "call-0001"})
-    return answer(agent, "call-0001")
+    agent.send({"t": "calls"})
+    header, _ = agent.read()  # a refusal comes before the calls
+    go.touch()
+    return str(header["error"]) if header["t"] == "error" else answer(agent, "call-0001")
 
 
 def after_a_restart(worker: Any, victim: Any, agent: Any) -> str:
@@ -160,11 +165,13 @@ def after_a_restart(worker: Any, victim: Any, agent: Any) -> str:
 
 
 def cancelled(worker: Any, victim: Any, agent: Any) -> str:
-    victim.start("secret", 2.0, call_id="call-0001")
+    go = worker.folder / "go"
+    victim.start("secret", str(go), call_id="call-0001")
     harness.eventually(lambda: [c["state"] for c in victim.calls()] == ["running"], "the call to run")
     agent.send({"t": "cancel", "id": "call-0001"})
     agent.send({"t": "calls"})
     agent.read()
+    go.touch()  # the cancel has been heard, and the call still runs
     said = answer(victim, "call-0001")
     return "succeeded" if "cancelled" in said else "it went on to its answer"
 

@@ -16,7 +16,7 @@ from seer_worker.journal.journal import Journal
 PYTHON = Path(__file__).resolve().parents[1]
 
 CODE = NOTES + '''
-import time
+import os, time
 
 @expose
 def stream(n):
@@ -28,6 +28,11 @@ def stream(n):
 def sleep(seconds):
     print("asleep")
     time.sleep(seconds)
+
+@expose
+def hold(path):
+    while not os.path.exists(path):
+        time.sleep(0.005)
 '''
 
 
@@ -118,13 +123,14 @@ class Replaced(Case):
         self.worker.tell({"t": "leaving"})
         self.worker.connect(runtime=True).calls()
 
-    def busy(self, seconds):
-        self.first = self.worker.connect()
-        self.first.start("sleep", seconds, call_id="was-running")
+    def busy(self):
+        """Until self.go is there."""
+        self.first, self.go = self.worker.connect(), self.worker.folder / "go"
+        self.first.start("hold", str(self.go), call_id="was-running")
         eventually(lambda: self.state("was-running") == ["running"], "the call to run")
 
     def test_what_waits_is_not_begun_by_the_heir(self):
-        self.busy(3)
+        self.busy()
         self.first.start("note", "before", call_id="waits-before")
         self.first.start("note", "detached", call_id="is-detached", options={"detach": True})
         eventually(lambda: self.state("is-detached") == ["queued"], "the last call")
@@ -132,6 +138,8 @@ class Replaced(Case):
         with serve(CODE, journal=self.worker.journal) as second:
             peer = second.connect()
             peer.start("note", "before", call_id="waits-before", options={"age": 1})
+            peer.calls()  # the heir has heard that, while the call of the first worker runs
+            self.go.touch()
             self.assertEqual(peer.answer("waits-before"), "before")
             peer.send({"t": "attach", "id": "is-detached"})
             self.assertEqual(peer.answer("is-detached"), "detached")
@@ -175,7 +183,7 @@ class Replaced(Case):
         self.assertEqual(self.worker.connect().call("notes"), [1, 5, 4])
 
     def test_a_detached_call_that_waits_when_it_dies_is_queued_again(self):
-        self.busy(60)
+        self.busy()
         for name in ("is-detached", "not-asked-for"):
             self.first.start("note", name, call_id=name, options={"detach": True})
         self.first.start("note", "attached", call_id="is-attached")
@@ -198,7 +206,7 @@ class Replaced(Case):
             self.assertEqual(sorted(second.connect().call("notes")), ["is-detached", "not-asked-for"])
 
     def test_a_call_that_waited_when_it_died_may_be_sent_again(self):
-        self.busy(60)
+        self.busy()
         self.first.start("note", 1, call_id="is-attached")
         eventually(lambda: self.state("is-attached") == ["queued"], "the last call")
         self.leave()
