@@ -117,6 +117,8 @@ class Peer:
         """What the worker knows of calls."""
         self.send({"t": "calls", **header})
         header, body = self.read()
+        while header["t"] == "queued":  # news of a call that waits, which may come at any time
+            header, body = self.read()
         if header["t"] != "calls":
             raise AssertionError("it was a %s" % header["t"])
         return json.loads(body)

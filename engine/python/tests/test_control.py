@@ -24,6 +24,7 @@ def f(x): return x
 
 @expose
 def wait():
+    print("waits")
     go.wait(60)
     return state[0]
 
@@ -32,6 +33,7 @@ def open_gate(): go.set()
 
 @expose
 def wait_for_file():
+    print("waits")
     while not os.path.exists("go"):
         time.sleep(0.02)
     return 5
@@ -65,6 +67,10 @@ class Case(unittest.TestCase):
         peer = worker.connect(runtime=True)
         eventually(lambda: [c for c in peer.calls() if c["function"] == fn and c["state"] == "running"], "the call to run")
 
+    def begun(self, peer, call):
+        """Waits until the function of a call with output prints: its call is "running" a moment before the journal has it."""
+        eventually(lambda: next(peer.events(call))[0]["t"] == "output", "the call to begin")
+
 
 class Tokens(Case):
     def test_new_limits_while_calls_run(self):
@@ -90,8 +96,8 @@ class Tokens(Case):
     def test_a_revoked_token_while_its_call_runs(self):
         worker = self.serve(tokens=[{"id": "t-one"}, {"id": "t-two"}])
         one, two = worker.connect(token="t-one"), worker.connect(token="t-two")
-        call = one.start("wait", options={"linger": 60})
-        self.running(worker, "wait")
+        call = one.start("wait", options={"linger": 60, "output": True})
+        self.begun(one, call)
         worker.tell({"t": "tokens", "tokens": [{"id": "t-two"}]})
         with self.assertRaises(EOFError):
             one.answer(call)
@@ -297,8 +303,8 @@ class Ways(Case):
     def test_a_call_that_goes_on_in_the_worker_that_is_replaced(self):
         with serve(CODE) as old:
             first = old.connect()
-            call = first.start("wait_for_file", options={"detach": True})
-            self.running(old, "wait_for_file")
+            call = first.start("wait_for_file", options={"detach": True, "output": True})
+            self.begun(first, call)
             with Worker(CODE, journal=old.journal) as new:
                 peer = new.ready().connect()
                 peer.start("wait_for_file", call_id=call)  # the same name at the new worker
@@ -318,8 +324,9 @@ class Ways(Case):
 
     def test_a_call_whose_worker_dies_after_it_was_replaced(self):
         with serve(CODE) as old:
-            call = old.connect().start("wait_for_file", options={"detach": True})
-            self.running(old, "wait_for_file")
+            first = old.connect()
+            call = first.start("wait_for_file", options={"detach": True, "output": True})
+            self.begun(first, call)
             with Worker(CODE, journal=old.journal) as new:
                 peer = new.ready().connect()
                 peer.start("wait_for_file", call_id=call)
