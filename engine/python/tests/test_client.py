@@ -129,7 +129,7 @@ class Ways(unittest.TestCase):
         for i in range(20):
             self.assertEqual(self.client.call("echo", (i,)), i)
         self.assertEqual(self.front.accepted, before)
-        mine = [c for c in self.service.calls.values() if c.id.startswith(self.client._prefix)]
+        mine = [c for c in list(self.service.calls.values()) if c.id.startswith(self.client._prefix)]
         eventually(lambda: all(c.acked for c in mine[:-1]), "acknowledgements")
 
     def test_values(self):
@@ -195,11 +195,21 @@ class Ways(unittest.TestCase):
                 self.client.call("echo", (1,), timeout=bad)
 
     def test_the_time_in_the_queue_does_not_count(self):
-        with concurrent.futures.ThreadPoolExecutor(2) as pool, unittest.mock.patch("client.GRACE_SECONDS", 0.3):
-            long = pool.submit(self.client.call, "sleep", (2,))
-            time.sleep(0.1)
-            self.assertEqual(pool.submit(self.client.call, "sleep", (0.1,), None, 0.5).result(30), 0.1)
-            self.assertEqual(long.result(30), 2)
+        go, later = threading.Event(), [0]  # seconds that have passed for the client
+        self.addCleanup(go.set)
+        self.service.functions["hold"] = lambda call: go.wait(120)
+        clock = unittest.mock.Mock(wraps=time, monotonic=lambda: time.monotonic() + later[0])
+        with concurrent.futures.ThreadPoolExecutor(2) as pool, unittest.mock.patch("client.time", clock), options(timeout=600) as same:
+            first = pool.submit(self.client.call, "hold")
+            eventually(lambda: any(c.fn == "hold" and c.state == "running" for c in list(self.service.calls.values())), "the first call")
+            call = self.client.prepare("echo", (1,), {}, same)
+            second = pool.submit(call.value)
+            for _ in range(4):
+                now = clock.monotonic()
+                eventually(lambda now=now: second.done() or call.queued and call.heard > now, "news from the queue")
+                later[0] += 500
+            go.set()
+            self.assertEqual((second.result(120), first.result(120)), (1, True))
 
     def test_threads_share_it(self):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -220,8 +230,8 @@ class Ways(unittest.TestCase):
                 "try:\n c.call('sleep', (60,))\nexcept KeyboardInterrupt:\n print('interrupted')\n" % (FOLDER, str(self.front.file)))
         caller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         running = []
-        eventually(lambda: running or running.extend(c for c in self.service.calls.values() if c.fn == "sleep" and c.state == "running"),
-                    "it")
+        eventually(lambda: running or running.extend(
+            c for c in list(self.service.calls.values()) if c.fn == "sleep" and c.state == "running"), "it")
         caller.send_signal(signal.SIGINT)
         self.assertEqual(caller.communicate(timeout=120)[0], "interrupted\n")
         eventually(lambda: running[0].state == "timeout" or running[0].state == "cancelled", "the cancellation")

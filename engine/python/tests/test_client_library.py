@@ -120,14 +120,17 @@ class Library(unittest.TestCase):
     def test_asyncio(self):
         tools, front = library(self.stack, "tools_b")
 
+        async def begun(n):
+            while sum(c.fn == "sleep" and c.state != "queued" for c in list(front.worker.calls.values())) < n:
+                await asyncio.sleep(0.01)
+
         async def main():
             both = await asyncio.gather(*(tools.add.aio(i) for i in range(20)))
             self.assertEqual([a[1] for a in both], list(range(20)))
             self.assertEqual([i async for i in tools.count.aio(4)], [0, 1, 2, 3])
             self.assertEqual(await tools.sleep.submit(0.1), 0.1)
             waits = asyncio.ensure_future(tools.sleep.aio(60))
-            while not any(c.fn == "sleep" and c.state == "running" for c in front.worker.calls.values()):
-                await asyncio.sleep(0.01)
+            await begun(2)
             waits.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await waits
@@ -135,11 +138,13 @@ class Library(unittest.TestCase):
                 async for i in stream:
                     if i == 2:
                         break
+            waits = asyncio.ensure_future(tools.sleep.aio(60))
+            await begun(3)
             with self.assertRaises(asyncio.TimeoutError):
-                await asyncio.wait_for(tools.sleep.aio(60), 0.2)
+                await asyncio.wait_for(waits, 0.2)
 
         asyncio.run(main())
-        eventually(lambda: [c for c in front.worker.calls.values() if c.state in ("queued", "running")] == [], "the ends of all calls")
+        eventually(lambda: not [c for c in list(front.worker.calls.values()) if c.state in ("queued", "running")], "the ends of all calls")
         self.assertEqual(sorted(c.state for c in front.worker.calls.values() if c.fn == "sleep"), ["cancelled", "cancelled", "done"])
 
     def test_help_and_a_fork_server(self):
