@@ -40,8 +40,11 @@ start_sshd() { # NAME…
     echo $! >"$LAB/$name.shell"
   done
   for name in "$@"; do
-    for _ in $(seq 100); do [ ! -s "$LAB/$name.pid" ] || break; sleep 0.1; done
-    [ -s "$LAB/$name.pid" ]
+    for _ in $(seq 600); do
+      [ ! -s "$LAB/$name.pid" ] && kill -0 "$(cat "$LAB/$name.shell")" 2>/dev/null || break
+      sleep 0.1
+    done
+    [ -s "$LAB/$name.pid" ] || { cat "$LAB/$name.log"; return 1; }
   done
 }
 
