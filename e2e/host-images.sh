@@ -60,7 +60,8 @@ refused "image $images/none.sif on box: .*no such file" wrong.yaml
 for kind in system lab.sqsh lab.sif; do
   experiment "${kind#lab.}" ssh "$images/$kind"
   if [ $kind = lab.sif ]; then
-    "$SEER" plan sif.yaml | grep -q "start from $images/lab.sif on machines of ssh, which the sandbox can read"
+    "$SEER" plan sif.yaml >plan.txt
+    grep -q "start from $images/lab.sif on machines of ssh, which the sandbox can read" plan.txt
     if "$SEER" up sif.yaml -q </dev/null >out.txt 2>err.txt; then cat out.txt; false; fi
   fi
   "$SEER" up "${kind#lab.}.yaml" --name "${kind#lab.}" --yes -q >/dev/null
@@ -114,7 +115,9 @@ experiment none slurm "$images/none.sif"
 grep -q "^--  image $images/none.sif on login .*no such file" checks.txt || { cat checks.txt; false; }
 refused "the image $images/none.sif: there is no such file" none.yaml
 for _ in $(seq 240); do # the folder of a job goes with its last process
-  if login "ls -d /tmp/seer-$SLURM_PORT-*" >left.txt 2>/dev/null; then sleep 0.25; else break; fi
+  login "squeue -h; ls -d /tmp/seer-$SLURM_PORT-* 2>/dev/null || true" >left.txt
+  [ -s left.txt ] || break
+  sleep 0.25
 done
 test ! -s left.txt || { cat left.txt; false; }
 "$SEER" down --all -q

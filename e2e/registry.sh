@@ -86,6 +86,6 @@ grep "version: 0.1.1" user/seer.lock
 blob=$(find data -path '*/blobs/*' -name data -size +100k -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2)
 printf 'somebody else was here' | dd of="$blob" bs=1 seek=5000 conv=notrunc status=none
 refused 3 "is something else" as fourth "$SEER" plugin install "$ref:0.1.1" --plain-http --grant "$hash"
-find user/home -name '*.wasm' | grep -q .
+test -n "$(find user/home -name '*.wasm')"
 test -z "$(find fourth/home -name '*.wasm')"
 stop

@@ -51,6 +51,7 @@ echo "== nothing is left"
 began=$SECONDS
 "$SEER" down --all -q
 took "$many sandboxes ended"
+await '[ "$(login "squeue -h")" = "" ]' # Slurm takes a moment for the end of the last job
 "$SEER" gc --provider slurm >/dev/null
 test "$(login 'squeue -h; ls -A ~/.local/state/seer-slurm')" = ""
 await nothing_on_nodes

@@ -30,7 +30,7 @@ await '"$SEER" doctor --provider slurm --set sandbox.network=none --on-node >che
 for what in 'python on a node' 'isolation on a node' 'node-local scratch on a node'; do grep -q "^ok  $what" checks.txt; done
 if "$SEER" doctor --provider slurm --set sandbox.provider_options.slurm.partition=gpus --set sandbox.timeout=700h >checks.txt 2>/dev/null; then cat checks.txt; false; fi
 grep -q '^!!  partition gpus on login' checks.txt
-test "$(login 'squeue -h')" = ""
+await '[ "$(login "squeue -h")" = "" ]'
 
 cat "$TOP/e2e/machines/interface.py" - >interface.py <<'P'
 import os
@@ -75,7 +75,8 @@ experiment again "20m, cpu: 1, memory: 1"
 # Modules and lines of set-up, of which the job's log has what they say; a module that there is not.
 experiment modules "20m, provider_options: {slurm: {modules: [tools/1.0], setup: [\"echo set-up: \$(lab-tool)\"]}}"
 "$SEER" up modules.yaml --name modules --yes -q >/dev/null
-login 'cat ~/.local/state/seer-slurm/*/log' | grep -qx 'set-up: the tool of the module'
+login 'cat ~/.local/state/seer-slurm/*/log' >job.txt
+grep -qx 'set-up: the tool of the module' job.txt
 "$SEER" down modules -q
 if "$SEER" up modules.yaml --yes -q --set 'sandbox.provider_options.slurm.modules=[tools/2.0]' >out.txt 2>err.txt; then cat out.txt; false; fi
 grep -q 'module load fails' err.txt || { cat err.txt; false; }
@@ -183,7 +184,8 @@ python3 "$TOP/e2e/ssh/kills.py" dies.yaml slurm dies "ssh login 'squeue -h -t PD
 test "$(login 'squeue -h -t PD,R')" = ""
 
 "$SEER" down --all -q
+await '[ "$(login "squeue -h")" = "" ]' # Slurm takes a moment for the end of the last job
 "$SEER" gc --provider slurm >/dev/null
 test "$(login 'squeue -h; ls ~/.local/state/seer-slurm')" = ""
 test "$(login 'find ~/.cache/seer -type f ! -path "*/host/*"')" = "" # gc has cleaned the cache as well
-nothing_on_nodes
+await nothing_on_nodes

@@ -65,7 +65,11 @@ use_cluster() {
   kubectl config delete-context lab >/dev/null
   kubectl config delete-user admin >/dev/null
 }
-pods() { as_admin get pods -n agents -o name; }
+pods() { # in one piece: kubectl writes each name by itself, and would fail after grep -q has ended with the first
+  local names
+  names=$(as_admin get pods -n agents -o name)
+  [ -z "$names" ] || echo "$names"
+}
 state() { "$SEER" ls --refresh --all --json 2>/dev/null | python3 -c '
 import json, sys
 rows = json.load(sys.stdin)

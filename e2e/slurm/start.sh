@@ -1,8 +1,20 @@
 # Starts a Slurm cluster of NODES nodes (2) with the user alice in the folder $LAB. Her login node is
 # the host `login` of ssh. The trap ends the cluster. To be sourced.
+#
+# Each script takes a thousand ports, below those of freeport.py, with a lock that lasts until all of its processes have ended.
+unused() { # PORT: nobody listens at the hundred from it on, of which the daemons take some
+  python3 -c 'import socket, sys; [socket.create_server(("127.0.0.1", int(sys.argv[1]) + n)).close() for n in range(100)]' "$1" 2>/dev/null
+}
+mkdir -p /tmp/e2e-slurm-ports
+for SLURM_PORT in $(shuf -e {10..19}000); do
+  exec {lock}>"/tmp/e2e-slurm-ports/$SLURM_PORT"
+  if flock -n "$lock" && unused "$SLURM_PORT"; then break; fi
+  exec {lock}>&-
+  SLURM_PORT=
+done
+[ -n "$SLURM_PORT" ] || { echo "e2e/slurm finds no unused ports from 10000 to 19999" >&2; false; }
 ssh-keygen -q -t ed25519 -N '' -f "$LAB/id"
 SSH_PORT=$(python3 "$TOP/e2e/freeport.py")
-SLURM_PORT=$((20000 + RANDOM % 9000))
 export SSH_PORT SLURM_PORT SEER_SLURM_HOST=login
 "$TOP/e2e/slurm/cluster" "$LAB" "${NODES:-2}" >"$LAB/log" 2>&1 &
 cluster=$!
