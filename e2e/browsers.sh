@@ -61,7 +61,7 @@ node "$TOP/e2e/browsers/jupyter.mjs" no-network "$("$SEER" open no-network jupyt
 forward=$!
 until [ "$(grep -c '^http' forward.out)" = 2 ]; do kill -0 "$forward" || exit 1; sleep 0.1; done
 below() { "$SEER" open no-network "$1" --print | sed -n 's,^http://[^/]*,,p'; } # the path, which is the same
-node "$TOP/e2e/browsers/jupyter.mjs" forwarded "$(sed -n 's/ → port 8888 .*//p' forward.out)$(below jupyter)"
+node "$TOP/e2e/browsers/jupyter.mjs" no-network "$(sed -n 's/ → port 8888 .*//p' forward.out)$(below jupyter)"
 code no-network "$(sed -n 's/ → port 8443 .*//p' forward.out)$(below code)"
 kill "$forward" && wait "$forward" || true
 forward=

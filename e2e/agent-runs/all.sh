@@ -75,7 +75,7 @@ one activations "$TOP/examples/agents/mcp/script.yaml" ", models: [./tiny-lm]" <
 serve: [{file: interface.py, expose_as: mcp, name: model_tools}]
 Y
 one mcp "$TOP/e2e/agents/script.yaml" "" <<Y
-serve: [{file: tools.py, expose_as: mcp, options: {wait: 4s}}]
+serve: [{file: tools.py, expose_as: mcp, options: {wait: 20s}}]
 Y
 SEER_PYTHON=$JUPYTER one notebook "$TOP/e2e/session-agents/notebook.yaml" ", execution_mode: notebook" <<Y
 workspace: {libraries: [helper.py], files: [data.csv]}

@@ -1,6 +1,7 @@
 // A person's JupyterLab and an agent's tools on one notebook.
 // usage: node jupyter.mjs SANDBOX JUPYTER_URL
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { browse, open, until, Tools } from "./lib.mjs";
 
 const [sandbox, url] = process.argv.slice(2);
@@ -31,9 +32,12 @@ await browse("jupyter", async (browser) => {
 
   // What the agent runs now appears without a reload, also while it runs.
   await page.evaluate(() => (window.notReloaded = true));
-  const live = await agent.call("execute_code", { code: "import time\nprint('while ' + 'open', flush=True)\ntime.sleep(3)\n6 * 7", timeout: 1 });
-  assert.equal(live.state, "running");
+  const seen = `/workspace/seen-${process.pid}`;
+  const code = `import os, time\nprint('while ' + 'open', flush=True)\nwhile not os.path.exists("${seen}"): time.sleep(0.1)\n6 * 7`;
+  const live = await agent.call("execute_code", { code, timeout: 1 });
+  assert.match(live.state, /^(queued|running)$/);
   await output("while open").waitFor();
+  execFileSync(process.env.SEER, ["exec", sandbox, "--", "touch", seen]);
   assert.equal((await agent.call("wait_execution", { execution_id: live.execution_id, timeout: 60 })).state, "done");
   await page.locator(".jp-Notebook .jp-OutputArea-executeResult", { hasText: "42" }).first().waitFor();
 

@@ -26,9 +26,9 @@ export async function browse(file, work, ...more) {
 // open loads a page in a browser's context of its own, which knows no cookie.
 export async function open(browser, url) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 1000 } });
+  context.setDefaultTimeout(patience); // for all its pages, and what they load
   const page = await context.newPage();
-  page.setDefaultTimeout(patience);
-  const response = await page.goto(url, { waitUntil: "domcontentloaded", timeout: patience });
+  const response = await page.goto(url, { waitUntil: "domcontentloaded" });
   return { context, page, response };
 }
 

@@ -77,7 +77,7 @@ def main() -> None:
     elif kind == "mcp":
         scoped = sandbox()
         tools = TOP / "e2e/agents/tools.py"
-        servers = scoped.serve(tools, expose_as="mcp", name="tools", options={"wait": "4s"})
+        servers = scoped.serve(tools, expose_as="mcp", name="tools", options={"wait": "20s"})
         [skill] = {p.parent for p in scoped.serve(tools, expose_as="skill", name="see_red") if p.name == "SKILL.md"}
         messages = asyncio.run(heard(session=create_local_session(workspace_dir="work"), mcp_servers=servers, skills=[skill]))
     else:
