@@ -155,7 +155,7 @@ var allowed = map[string][]string{
 	"engine/runs":            {"engine/errdefs", "engine/event", "engine/plainfile", "engine/protocol/value", "engine/record", "engine/state"},
 	"engine/runs/report":     {"engine/event", "engine/plainfile", "engine/protocol", "engine/protocol/value", "engine/record", "engine/runs", "engine/sanitize"},
 	"engine/runs/inspectlog": {"engine/event", "engine/protocol", "engine/protocol/value", "engine/record", "engine/runs"},
-	"engine/run": {"sdk", "engine", "engine/inventory", "engine/agent", "engine/agent/driver", "engine/agent/inside", "engine/agent/mcpbridge", "engine/agent/meter", "engine/agent/profile", "engine/agent/program", "engine/event", "engine/runs", "engine/state", "engine/record", "engine/repl", "engine/experiment", "engine/isolation", "engine/isolation/cgroup",
+	"engine/run": {"sdk", "internal/osfile", "engine", "engine/inventory", "engine/agent", "engine/agent/driver", "engine/agent/inside", "engine/agent/mcpbridge", "engine/agent/meter", "engine/agent/profile", "engine/agent/program", "engine/event", "engine/runs", "engine/state", "engine/record", "engine/repl", "engine/experiment", "engine/isolation", "engine/isolation/cgroup",
 		"engine/isolation/filebits", "engine/client", "engine/machine/local/proc", "engine/pkginstall", "engine/protocol", "engine/namesearch", "engine/notebook", "engine/surface", "engine/sanitize", "engine/workspace", "engine/collect", "engine/plainfile", "engine/trust"},
 	"engine/rpc":              {"sdk", "engine", "engine/event", "engine/event/eventtext", "engine/experiment", "engine/inventory", "engine/newsession", "engine/protocol", "engine/run", "engine/surface", "engine/workspace"},
 	"python":                  {},

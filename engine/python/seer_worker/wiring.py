@@ -1,6 +1,7 @@
 """A loaded interface and everything that serves it, put together."""
 
 import sys
+import threading
 from typing import Any, Callable, Dict
 
 from .calls.delivery import Delivery
@@ -41,7 +42,7 @@ class Wiring:
         self.recording = record = Recording(order.get("record") is True)
         record.prolong(float(order.get("seconds") or 0))
         self._reactor, self._interrupts, self._scrubber, self._interface = reactor, interrupts, scrubber, interface
-        self._io_thread = io_thread
+        self._io_thread, self._main = io_thread, threading.get_ident()
         self.told: Callable[[Any, int], None] = lambda interface, generation: None
         self.journal = Journal(order.get("journal") or None, settings, record, int(order.get("generation") or 0), interface.code_hash,
                                order.get("models") or [], died=str(order.get("died") or ""),
@@ -81,8 +82,11 @@ class Wiring:
 
     def _poke(self) -> None:
         """A deadline has been set while others may be waiting without one."""
-        self._io_thread.poke()
-        self._reactor.wake()
+        if threading.get_ident() != self._main:
+            self._io_thread.poke()
+            self._reactor.wake()
+        elif self._io_thread.waits:  # it came before the deadline was set: the arguments took long
+            self._io_thread.poke()
 
     def _sweep(self) -> None:
         for sweep in (self.journal.sweep, self._handles.sweep):

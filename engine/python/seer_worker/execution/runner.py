@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import threading
 import time
 import types
 from functools import partial
@@ -45,7 +44,7 @@ class Runner:
         self._answers = answers = Answers(parts, failures)
         self.answer, self.fail, self.unmeter, self.end_capture = answers.answer, answers.fail, answers.unmeter, answers.end_capture
         self.streams = Streams(parts.scheduler, parts.journal, parts.delivery, parts.table, self.encode)
-        self._process, self._main = os.getpid(), threading.get_ident()
+        self._process = os.getpid()
 
     # --- one call
 
@@ -141,8 +140,7 @@ class Runner:
         self._answers.gpus.begin(call.id)
         if limit or left is not None:
             call.deadline = now + limit
-            if threading.get_ident() != self._main:
-                self._scheduler.poke()
+            self._scheduler.poke()
         if capture and call.scope is not None and self.captures(call):
             self.capture(call.scope, [call])
 
