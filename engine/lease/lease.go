@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/state"
 )
 
 // Ledger is what a [Keeper] needs of the ledger.
@@ -99,7 +100,7 @@ func (k *Keeper) Stop() {
 }
 
 // Detach gives the sandbox a lease of its own that ends after ttl, so that it outlives the
-// program that made it. Its hard end stays. After an error the lease is what it was, and an
+// program that made it. Its hard end stays. A full disk here does not prevent it. After an error the lease is what it was, and an
 // attached one is kept alive as before.
 func (k *Keeper) Detach(ctx context.Context, ttl time.Duration) error {
 	k.detaching.Lock()
@@ -114,6 +115,9 @@ func (k *Keeper) Detach(ctx context.Context, ttl time.Duration) error {
 		r.Lease.IdleSeconds = before.IdleSeconds
 		return nil
 	})
+	if errors.Is(err, state.ErrNoSpace) {
+		rec, err = k.unwritten(err)
+	}
 	if err != nil {
 		return errdefs.Wrap(errdefs.KindInternal, err)
 	}
@@ -125,6 +129,19 @@ func (k *Keeper) Detach(ctx context.Context, ttl time.Duration) error {
 	}
 	k.Stop()
 	return nil
+}
+
+// unwritten is the record of a sandbox that is detached although the ledger cannot be written: on a
+// full disk, it may hold the only copy of what was made in it. Whoever would end it asks the
+// machine for its lease first.
+func (k *Keeper) unwritten(full error) (machine.Record, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.beat == nil {
+		return machine.Record{}, full
+	}
+	k.o.Logger.Warn("the ledger does not say that the sandbox outlives this program", "sandbox", k.id, "error", full)
+	return *k.beat.rec.Load(), nil
 }
 
 // putBackPatience limits the wait for the ledger after a failed [Keeper.Detach].

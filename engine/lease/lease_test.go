@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -154,12 +155,41 @@ func TestDetach(t *testing.T) {
 	}
 }
 
+// A sandbox that is kept because the disk is full outlives its program although the ledger is on that
+// disk, too.
+func TestDetachOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{full: &state.NoSpaceError{}, rec: machine.Record{ID: "sb-1", State: sdk.Running, Lease: machine.NewLease(machine.Attached, time.Minute, time.Now())}}
+		var last protocol.LeaseRequest
+		var beats atomic.Int32
+		k := keeper(l, func(r protocol.LeaseRequest) error {
+			beats.Add(1)
+			last = r
+			return nil
+		}, nil)
+		k.Booted()
+		k.Start(t.Context(), l.rec, time.Minute, 0)
+		defer k.Stop()
+		synctest.Wait()
+		if err := k.Detach(t.Context(), time.Hour); err != nil {
+			t.Error(err)
+		}
+		beats.Store(0)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if beats.Load() != 0 || last.Kind != protocol.LeaseKind(machine.Detached) || last.TTLSeconds != 3600 {
+			t.Errorf("%d heartbeats after %+v", beats.Load(), last)
+		}
+	})
+}
+
 // A sandbox that could not be detached is kept alive as before.
 func TestFailedDetach(t *testing.T) {
 	t.Parallel()
 	const ttl = time.Minute
 	for name, c := range map[string]struct{ ledger, runtime error }{
-		"full disk": {ledger: errors.New("the disk is full")},
+		"no ledger": {ledger: errors.New("wait for the lock")},
 		"no route":  {runtime: errors.New("no route")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,7 +136,7 @@ var allowed = map[string][]string{
 	"engine/modelinfo":            {"engine/gguf", "engine/modelfit", "engine/safetensors"},
 	"engine/provision":            {"sdk", "sdk/gpu", "engine/safetensors", "engine/modelinfo", "engine/blinding", "engine/build", "engine/client", "engine/errdefs", "engine/experiment", "engine/fetch", "engine/fetch/hubcache", "engine/isolation", "engine/lease", "engine/machine", "engine/machine/local", "engine/modelload", "engine/models", "engine/namesearch", "engine/netproxy", "engine/pkginstall", "engine/plan", "engine/event", "engine/protocol", "engine/protocol/tartree", "engine/runtime/loader", "engine/session", "engine/snapshot", "engine/snapshot/files", "engine/workspace", "internal/text"},
 	"engine/checkpoint":           {"sdk", "sdk/gpu", "engine/client", "engine/codeserver", "engine/errdefs", "engine/experiment", "engine/isolation", "engine/machine", "engine/machine/local", "engine/event", "engine/protocol", "engine/provision", "engine/session", "engine/snapshot", "engine/snapshot/files", "engine/state"},
-	"engine/lease":                {"engine/errdefs", "engine/machine", "engine/protocol"},
+	"engine/lease":                {"engine/state", "engine/errdefs", "engine/machine", "engine/protocol"},
 	"engine/build/pipconfig":      {"sdk", "engine/errdefs", "engine/plainfile", "engine/preflight", "engine/trust"},
 	"engine/build/wheels":         {"engine/cachegc", "engine/state"},
 	"engine/build":                {"sdk", "engine/build/...", "engine/cachegc", "engine/client", "engine/errdefs", "engine/experiment", "engine/machine", "engine/notebook", "engine/pkginstall", "engine/plan", "engine/preflight", "engine/event", "engine/protocol", "engine/pyenv", "engine/state", "internal/text"},
