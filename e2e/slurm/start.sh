@@ -5,9 +5,9 @@
 unused() { # PORT: nobody listens at the hundred from it on, of which the daemons take some
   python3 -c 'import socket, sys; [socket.create_server(("127.0.0.1", int(sys.argv[1]) + n)).close() for n in range(100)]' "$1" 2>/dev/null
 }
-mkdir -p /tmp/e2e-slurm-ports
+mkdir -p "$TOP/.tools/slurm-ports"
 for SLURM_PORT in $(shuf -e {10..19}000); do
-  exec {lock}>"/tmp/e2e-slurm-ports/$SLURM_PORT"
+  exec {lock}>"$TOP/.tools/slurm-ports/$SLURM_PORT"
   if flock -n "$lock" && unused "$SLURM_PORT"; then break; fi
   exec {lock}>&-
   SLURM_PORT=
