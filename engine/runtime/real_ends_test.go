@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,43 @@ func (m *machine) state(id, want string) {
 	testkit.EventuallyNil(m.t, "the call to be "+want, func() error {
 		if call, err := m.client.Calls().Get(testContext(m.t), "tools", id); err != nil || string(call.State) != want {
 			return fmt.Errorf("%+v %v", call, err)
+		}
+		return nil
+	})
+}
+
+// An edit that its client gives up while it waits for a call is not taken over behind the back of the
+// service: what runs is what the service says.
+func TestRealWorkerForgetsAnEdit(t *testing.T) {
+	t.Parallel()
+	m, ctx := upReal(t), testContext(t)
+	m.put(endsCode, func(*protocol.ServiceSpec) {})
+	running := m.start("wait", "edit")
+	m.state(running.ID, "running")
+	for _, by := range []string{"10", "100"} { // the second one is given up as the first one may still be
+		put, err := m.client.Services().Put(ctx, "tools", protocol.ServiceSpec{Filename: "interface.py", InPlace: true,
+			Code: strings.Replace(endsCode, "state += 1", "state += "+by, 1), TokenSHA256: protocol.HashToken(serviceToken + "tools")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.client.Services().Abandon(ctx, "tools", put.Generation); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.goOn("edit")
+	m.state(running.ID, "done")
+	var before int
+	testkit.EventuallyNil(t, "the service to say what runs", func() error { // the worker may have begun to take an edit over
+		v, err := m.client.Services().Get(ctx, "tools")
+		if err != nil {
+			return err
+		}
+		got, err := m.call("bump")
+		now, _ := strconv.Atoi(got)
+		by := now - before
+		before = now
+		if want := map[int]int{1: 1, 2: 10, 3: 100}[v.Generation]; by != want || v.State != protocol.ServiceReady {
+			return fmt.Errorf("generation %d, %s, adds %d; %w", v.Generation, v.State, by, err)
 		}
 		return nil
 	})

@@ -64,6 +64,8 @@ class Worker:
         elif kind == "reload" and wiring is not None:
             wiring.service.edited = message
             self.reactor.wake()
+        elif kind == "unreload" and wiring is not None:
+            wiring.unreload(int(message.get("generation") or 0))
         elif kind == "tokens" and wiring is not None:
             wiring.tokens(message)
         elif kind == "renew" and wiring is not None:

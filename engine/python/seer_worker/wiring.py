@@ -111,6 +111,13 @@ class Wiring:
         for call in list(self.scheduler.calls.values()):
             self.scheduler.stop(call, "cancelled")
 
+    def unreload(self, generation: int) -> None:
+        """With the lock: the edit is not taken over if that has not begun."""
+        edited = self.service.edited
+        if edited is not None and int(edited.get("generation") or 0) == generation:
+            self.service.edited = None
+            self._reactor.tell({"t": "kept_not", "reason": "it was given up"})
+
     def reload(self, message: Dict[str, Any]) -> None:
         """In the main thread, between two calls."""
         try:

@@ -159,6 +159,22 @@ class Reload(Case):
         hello = worker.rejoin()
         self.assertEqual((hello["generation"], hello["interface"]), (2, said["interface"]))
 
+    def test_an_edit_that_is_given_up(self):
+        worker = self.serve()
+        peer = worker.connect()
+        call = peer.start("wait")
+        self.running(worker, "wait")
+        path = worker.folder / "edited.py"
+        path.write_text(CODE.replace("state[0] += 1", "state[0] += 10"))
+        worker.tell({"t": "reload", "filename": "interface.py", "path": str(path), "generation": 2})
+        worker.tell({"t": "unreload", "generation": 1})  # that was another one
+        worker.tell({"t": "unreload", "generation": 2})
+        self.assertEqual(worker.heard(), {"t": "kept_not", "reason": "it was given up"})
+        worker.connect().call("open_gate")
+        peer.answer(call)
+        self.assertEqual(peer.call("bump")[0], 1)
+        self.assertEqual(worker.rejoin()["generation"], 1)
+
     def test_what_is_not_safe(self):
         worker = self.serve()
         peer = worker.connect()

@@ -13,6 +13,8 @@ func (v *Service) reload(g, old *generation, w *Worker) {
 	reason := ""
 	msg, err := w.reload(v, g)
 	switch {
+	case err != nil && g.ctx.Err() != nil:
+		return // it was given up, and the worker does not have it
 	case err != nil:
 		reason = err.Error()
 	case msg.Kind == "ready" && msg.Interface != nil:
@@ -29,8 +31,14 @@ func (v *Service) reload(g, old *generation, w *Worker) {
 	v.bring(g)
 }
 
-// reload asks the worker, and waits for what it says.
+// reload asks the worker, and waits for what it says. A worker takes over one edit at a time: each
+// has an answer.
 func (w *Worker) reload(v *Service, g *generation) (controlLine, error) {
+	w.reloading.Lock()
+	defer w.reloading.Unlock()
+	if err := g.ctx.Err(); err != nil {
+		return controlLine{}, err
+	}
 	path, err := w.write(g.number, g.spec)
 	if err != nil {
 		return controlLine{}, err
@@ -50,10 +58,33 @@ func (w *Worker) reload(v *Service, g *generation) (controlLine, error) {
 	case <-w.Exited:
 		return controlLine{}, protocol.Errorf(protocol.Failed, "the worker %s", w.ending())
 	case <-g.ctx.Done():
-		return controlLine{}, g.ctx.Err()
+		return w.giveUp(g, g.ctx.Err())
 	case <-timer.C:
-		return controlLine{}, protocol.Errorf(protocol.Unavailable, "the worker has not answered in %v", g.patience())
+		return w.giveUp(g, protocol.Errorf(protocol.Unavailable, "the worker has not answered in %v", g.patience()))
 	}
+}
+
+// giveUpPatience is how long a worker may take to say what has become of an edit that is given up:
+// it only finishes one that it has begun to take over.
+const giveUpPatience = time.Minute
+
+// giveUp takes an edit back that the worker has not taken over. If it has, the answer says so: what
+// runs is what the service must be described by.
+func (w *Worker) giveUp(g *generation, why error) (controlLine, error) {
+	if err := w.send(controlLine{Kind: "unreload", Generation: g.number}, nil); err != nil {
+		return controlLine{}, why
+	}
+	timer := time.NewTimer(giveUpPatience)
+	defer timer.Stop()
+	select {
+	case msg := <-w.loaded:
+		if msg.Kind == "ready" {
+			return msg, nil
+		}
+	case <-w.Exited:
+	case <-timer.C:
+	}
+	return controlLine{}, why
 }
 
 // keep makes a generation of the worker that has taken it over the present one.

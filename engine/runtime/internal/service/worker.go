@@ -24,18 +24,19 @@ import (
 // Worker is the Python process of a service. It may have been started by a runtime
 // before this one.
 type Worker struct {
-	id       string // value of SEER_PROCESS: service/NAME/GENERATION/…
-	service  string
-	dir      string // with the code and the control socket; removed at the end
-	journal  string // folder
-	PID      int
-	cmd      *exec.Cmd            // nil = of an earlier runtime
-	page     atomic.Pointer[page] // nil = not told yet
-	loaded   chan controlLine     // its answers to load and reload
-	Exited   chan struct{}
-	redactor *redact.Redactor
-	logs     *spool.Spool
-	spawner  *spawn.Spawner
+	id        string // value of SEER_PROCESS: service/NAME/GENERATION/…
+	service   string
+	dir       string // with the code and the control socket; removed at the end
+	journal   string // folder
+	PID       int
+	cmd       *exec.Cmd            // nil = of an earlier runtime
+	page      atomic.Pointer[page] // nil = not told yet
+	loaded    chan controlLine     // its answers to load and reload
+	reloading sync.Mutex           // held until an edit is taken over, refused or given up
+	Exited    chan struct{}
+	redactor  *redact.Redactor
+	logs      *spool.Spool
+	spawner   *spawn.Spawner
 
 	control sync.Mutex // guards writes to conn
 	conn    *net.UnixConn
