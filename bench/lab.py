@@ -27,7 +27,8 @@ class Lab:
         self.wheels, self.change = wheels, change  # folders: those of a notebook, and what makes a change of 1 GB
         self.root = Path(tempfile.mkdtemp(prefix="seer-bench-"))
         self.bin = self.root / "bin"
-        shutil.copytree(TOP / "bin", self.bin)
+        # Outlines of models are sparse files as large as the models, which a copy would fill.
+        shutil.copytree(TOP / "bin", self.bin, ignore=shutil.ignore_patterns("outlines"))
         self.seer = str(self.bin / "seer")
         self.env = self._environment()
         self.processes: List["subprocess.Popen[str]"] = []
