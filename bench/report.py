@@ -4,6 +4,7 @@ import datetime
 import os
 import platform
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Dict, List, Tuple
 
@@ -26,7 +27,9 @@ def sections(groups: Dict[str, List[Row]], stages: Dict[str, Dict[str, Dict[str,
         parts = ["### %s" % title, table(rows)]
         if stages.get(title):
             parts.append(shares(stages[title]))
-        found[title] = "\n\n".join(parts + notes.get(title, []))
+        prose = [note if "\n" in note else textwrap.fill(note, 100, break_long_words=False, break_on_hyphens=False)
+                 for note in notes.get(title, [])]
+        found[title] = "\n\n".join(parts + prose)
     return found
 
 

@@ -75,8 +75,9 @@ type Machine struct {
 	Image   *sdk.Image  // what it starts from; nil = as planned
 	Layer   string      // key of the layer that it needs; empty = none
 
-	// Saved is told the provider's name of the machine's file system once that is saved, while
-	// the machine still lives: what a killed program has saved is known. Nil = it is not saved.
+	// Saved gets the provider's name of the machine's file system as soon as the provider has
+	// saved it, before the machine ends: if this program is killed then, the name is noted. If
+	// Saved is nil, nothing is saved.
 	Saved func(name string) error
 }
 

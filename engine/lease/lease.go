@@ -100,8 +100,8 @@ func (k *Keeper) Stop() {
 }
 
 // Detach gives the sandbox a lease of its own that ends after ttl, so that it outlives the
-// program that made it. Its hard end stays. A full disk here does not prevent it. After an error the lease is what it was, and an
-// attached one is kept alive as before.
+// program that made it. Its hard end stays. A full disk here does not prevent it. After an error
+// the lease is what it was, and heartbeats continue to extend an attached one.
 func (k *Keeper) Detach(ctx context.Context, ttl time.Duration) error {
 	k.detaching.Lock()
 	defer k.detaching.Unlock()
@@ -117,6 +117,7 @@ func (k *Keeper) Detach(ctx context.Context, ttl time.Duration) error {
 	})
 	if errors.Is(err, state.ErrNoSpace) {
 		rec, err = k.unwritten(err)
+		before = rec.Lease // the ledger may not have shown its own
 	}
 	if err != nil {
 		return errdefs.Wrap(errdefs.KindInternal, err)
@@ -132,8 +133,8 @@ func (k *Keeper) Detach(ctx context.Context, ttl time.Duration) error {
 }
 
 // unwritten is the record of a sandbox that is detached although the ledger cannot be written: on a
-// full disk, it may hold the only copy of what was made in it. Whoever would end it asks the
-// machine for its lease first.
+// full disk, the sandbox may hold the only copy of its results. Garbage collection asks the machine
+// for its lease before it ends a sandbox whose lease in the ledger has expired.
 func (k *Keeper) unwritten(full error) (machine.Record, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -41,6 +41,12 @@ func (l *ledger) Heartbeat(ctx context.Context, _ string) (machine.Record, error
 	return l.rec, nil
 }
 
+func (l *ledger) setFull(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full = err
+}
+
 func (l *ledger) Update(_ context.Context, _ string, change func(*machine.Record) error) (machine.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +135,7 @@ func TestHeartbeatWithoutLedger(t *testing.T) {
 		k.Booted()
 		k.Start(t.Context(), machine.Record{ID: "sb-1"}, time.Minute, 0)
 		defer k.Stop()
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10 * time.Minute) // of the fake clock
 		synctest.Wait()
 		if n := beats.Load(); n < 40 {
 			t.Errorf("%d heartbeats in ten leases", n)
@@ -176,7 +182,7 @@ func TestDetachOnAFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 		beats.Store(0)
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10 * time.Minute) // of the fake clock
 		synctest.Wait()
 		if beats.Load() != 0 || last.Kind != protocol.LeaseKind(machine.Detached) || last.TTLSeconds != 3600 {
 			t.Errorf("%d heartbeats after %+v", beats.Load(), last)
@@ -191,6 +197,7 @@ func TestFailedDetach(t *testing.T) {
 	for name, c := range map[string]struct{ ledger, runtime error }{
 		"no ledger": {ledger: errors.New("wait for the lock")},
 		"no route":  {runtime: errors.New("no route")},
+		"neither":   {ledger: &state.NoSpaceError{}, runtime: errors.New("no route")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,6 +206,7 @@ func TestFailedDetach(t *testing.T) {
 				var beats atomic.Int32
 				k := keeper(l, func(r protocol.LeaseRequest) error {
 					if r.Kind != protocol.LeaseKind(machine.Attached) {
+						l.setFull(nil) // there is space again
 						return c.runtime
 					}
 					beats.Add(1)
@@ -213,7 +221,7 @@ func TestFailedDetach(t *testing.T) {
 				}
 				synctest.Wait()
 				beats.Store(0)
-				time.Sleep(10 * ttl)
+				time.Sleep(10 * ttl) // of the fake clock
 				synctest.Wait()
 				if n := beats.Load(); n < 39 {
 					t.Errorf("%d heartbeats in ten leases", n)
@@ -221,12 +229,13 @@ func TestFailedDetach(t *testing.T) {
 				if l := l.rec.Lease; l.Kind != machine.Attached || l.Expired(time.Now()) {
 					t.Errorf("the ledger says %+v", l)
 				}
-				l.full, c.runtime = nil, nil
+				l.setFull(nil)
+				c.runtime = nil
 				if err := k.Detach(t.Context(), time.Hour); err != nil {
 					t.Error(err)
 				}
 				beats.Store(0)
-				time.Sleep(10 * ttl)
+				time.Sleep(10 * ttl) // of the fake clock
 				if n := beats.Load(); n > 0 || l.rec.Lease.Kind != machine.Detached {
 					t.Errorf("%d heartbeats of %+v, which is detached", n, l.rec.Lease)
 				}

@@ -215,7 +215,7 @@ func (h Host) End(ctx context.Context, name string) error {
 		return nil
 	}
 	if state.Sessions[at].Kind == workspace.CLI && r.Live() {
-		// Before the session is forgotten: whoever asks again after a failure must find it.
+		// Before the session leaves the ledger: after a failure, a second End must find it.
 		if err := h.EndShell(ctx, keyOf(name)); err != nil {
 			return err
 		}

@@ -179,7 +179,7 @@ func TestRunKeepsTheSandboxAfterALongCollection(t *testing.T) {
 	}
 }
 
-// A sandbox that could not be detached ends soon, and nobody is told that it was kept.
+// The lease of a sandbox that could not be detached expires soon: the run does not report it as kept.
 func TestRunThatCannotKeepTheSandbox(t *testing.T) {
 	t.Parallel()
 	e, exp := setup(t, goodAgent, "")

@@ -157,8 +157,8 @@ func (pl *place) wantGPU(key, gpu, kind string) sdk.MachineSpec {
 	return spec
 }
 
-// TestGPUIsFreeOnceTheMachineIsDead kills a machine and its watchdog with SIGKILL. Whoever ends the
-// dead machine does not claim its GPU again.
+// TestGPUIsFreeOnceTheMachineIsDead kills a machine and its watchdog with SIGKILL. The program that
+// ends the dead machine does not claim its GPU again.
 func TestGPUIsFreeOnceTheMachineIsDead(t *testing.T) {
 	t.Parallel()
 	for _, kind := range own() {

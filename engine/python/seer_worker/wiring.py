@@ -92,7 +92,7 @@ class Wiring:
         for sweep in (self.journal.sweep, self._handles.sweep):
             try:
                 sweep()
-            except Exception as e:  # whoever serves does this, so that it would end the worker; it is done again in a minute
+            except Exception as e:  # it would end the thread that serves, and the worker with it; the next sweep is in a minute
                 print("seer: what is old could not be removed: %s: %s" % (type(e).__name__, e), file=sys.stderr)
 
     def tokens(self, message: Dict[str, Any]) -> None:

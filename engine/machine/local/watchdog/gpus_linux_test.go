@@ -15,6 +15,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/machine/local/proc"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const gib = 1 << 30
@@ -108,6 +109,7 @@ func TestMachineThatIgnoresItsShare(t *testing.T) {
 	}
 	cancel()
 	<-served
+	testkit.Eventually(t, "the last measurement", func() bool { return !w.asking.Load() }) // the program ends without it
 	if err := <-torn; err != nil {
 		t.Error(err)
 	}

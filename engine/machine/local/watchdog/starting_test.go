@@ -30,8 +30,8 @@ func noted(t *testing.T, dir string, created time.Time) (handle string) {
 	return handle
 }
 
-// TestSlowStart knows a machine that is still being started, however long that takes, and
-// forgets it when whoever started it is gone.
+// TestSlowStart checks that the watchdog keeps a machine as long as a program starts it, and
+// forgets the machine when that program has ended.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
 	w := newWatchdog(t.TempDir(), usual)

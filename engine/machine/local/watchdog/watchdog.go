@@ -96,8 +96,8 @@ func (w *watchdog) run(ctx context.Context, ready io.Writer) error {
 	}
 }
 
-// lock takes the lock unless another watchdog has it. Whoever only looks whether one lives, or
-// removes locks that are left, has it for a moment.
+// lock takes the lock unless another watchdog has it. A program that checks for a watchdog, or
+// removes old locks, holds the lock for a moment.
 func (w *watchdog) lock(ctx context.Context) (lock *state.Lock, held bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, passing)
 	defer cancel()

@@ -17,6 +17,7 @@ from .merge import Seen, digest, merge, plain
 from .saving import Stat, state, write
 
 RENAMED = 1.0  # seconds from the rename of a file until the browser has said so to Jupyter, at most
+TRIES = 5  # of one saving, each with what others have written joined
 
 
 class FileDocument(Document):
@@ -64,8 +65,10 @@ class FileDocument(Document):
             await asyncio.sleep(0.05)
 
     async def save(self) -> None:
-        while not await self._write():
-            pass  # somebody has saved it meanwhile, or renamed it
+        for _ in range(TRIES):  # somebody may save it meanwhile, or rename it
+            if await self._write():
+                return
+        raise RuntimeError("its file changes all the time")
 
     async def _write(self) -> bool:
         """Whether the file was still the one that this began from."""

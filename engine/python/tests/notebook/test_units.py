@@ -367,6 +367,13 @@ class Saving(unittest.IsolatedAsyncioTestCase):
             await self.notebook.flush()
         self.assertEqual((self.files(), self.notebook.path), ({"b.ipynb": ["first", "ours"]}, "b.ipynb"))
 
+    async def test_a_file_that_changes_all_the_time_is_no_endless_work(self) -> None:
+        self.notebook.insert(1, document.new_cell("code", "ours"))
+        with mock.patch.object(file, "write", lambda *_: None), self.assertRaisesRegex(RuntimeError, "changes all the time"):
+            await self.notebook.save()
+        await self.notebook.flush()
+        self.assertEqual(self.files(), {"a.ipynb": ["first", "ours"]})
+
     async def test_half_a_character_is_replaced(self) -> None:
         self.notebook.insert(1, document.new_cell("raw", "\ud83d half"))
         await self.notebook.flush()

@@ -105,8 +105,7 @@ func (f *freezer) release() {
 // end lets requests change files again; false if they may.
 func (f *freezer) end() bool { return f.endOf("") }
 
-// endOf is end for whoever froze the machine under this ID: a freeze that another one has
-// begun since goes on. "" is any.
+// endOf ends the freeze with this ID; "" ends any. A later freeze by another client continues.
 func (f *freezer) endOf(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -32,7 +32,7 @@ if [ -z "$id" ]; then
     cat "$dir/refused" >&2
     submitted # slurmctld may have taken the job and answered too late
     if [ -z "$id" ]; then
-      # It may still take the job: the next start looks, and so does whoever lists what is left.
+      # slurmctld may still take the job: the next start and garbage collection look for it.
       if grep -Eiq 'timed out|contact slurm|connection refused|submission failed:.*(connect|zero bytes)' "$dir/refused"; then exit 1; fi
       rm -rf "$dir"
       exit 91
