@@ -1,7 +1,7 @@
 // Package batchjob runs one machine of a computer in the foreground, as a job of a batch system
-// such as Slurm. What the machine is to be comes from a folder that all computers of the cluster
-// share, and how it is goes there; everything else is on the computer's own disk, and gone after
-// the job. It is a part of seer-runtime.
+// such as Slurm. It reads the specification of the machine from a folder that all computers of the
+// cluster share, and writes the machine's state there. Everything else is on the computer's own
+// disk, and is removed after the job. The package is a part of seer-runtime.
 package batchjob
 
 import (

@@ -1,8 +1,8 @@
-// Package blinding keeps the names of hidden models from agents. It makes copies of
-// models' folders that do not tell which model it is, for agents that have the whole
-// sandbox, and searches what an agent is given, and a prepared sandbox, for the names.
+// Package blinding keeps the names of hidden models from agents. For agents that have the whole
+// sandbox, it makes copies of models' folders without the names. It searches a prepared sandbox,
+// and the things that an agent gets, for the names.
 //
-// What a model's code needs to know stays: the architecture, the sizes, the
+// A copy keeps everything that the model's code needs: the architecture, the sizes, the
 // vocabulary, the weights.
 package blinding
 

@@ -2,10 +2,10 @@
 // packages and repositories of an experiment, and file systems with its system packages and
 // commands. It also installs on machines that can be shown nothing.
 //
-// What is built is named by everything that it depends on, lies in the cache, and is shown
-// to all sandboxes that want the same. A machine that builds is no sandbox: it has the
-// Internet and the user's own servers of packages, and nothing of the sandbox's but
-// the tokens that open its repositories.
+// The name of a result is derived from everything that the result depends on. Results lie in the
+// cache, and all sandboxes that need the same result share it. A build machine is not a sandbox. It
+// reaches the Internet and the user's own package servers. Of the sandbox, it has only the tokens
+// that give access to its repositories.
 package build
 
 import (

@@ -1,7 +1,6 @@
-// Package isolation runs a command apart from the rest of this computer. What is
-// inside sees the system's programs, the folders it is given and nothing else:
-// not the home, the environment or the processes of the user, and not its
-// neighbours.
+// Package isolation runs a command apart from the rest of this computer. The command
+// sees the system's programs and the folders that the caller gives it, and nothing else.
+// It does not see the user's home, environment or processes, nor other isolated commands.
 package isolation
 
 import (

@@ -1,10 +1,10 @@
-// Package netproxy is the door of a machine that has a network of its own on this
-// computer: a small program outside of it that leads ports of this computer to
-// ports inside, and lets what is inside reach the hosts it may and no others: by a
-// proxy, or by a tool that connects its network namespace to the Internet.
+// Package netproxy connects a machine of this computer that has a network of its own. A small
+// program outside of the machine forwards ports of this computer to ports inside. It lets programs
+// inside reach the permitted hosts, and no others. It does so by a proxy, or by a tool that
+// connects the machine's network namespace to the Internet.
 //
-// The program gets its sockets and what it watches as open files, so that nothing
-// is free to be taken while it starts. It ends with the machine.
+// The program gets its sockets, and the files that it watches, as open files, so that no other
+// program can take them while it starts. It ends with the machine.
 package netproxy
 
 import "encoding/json"

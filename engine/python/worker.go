@@ -1,6 +1,7 @@
 // Package python holds the Python programs of Seer. The worker serves one interface file: it
-// loads the file, describes what is exposed and runs the calls. The runtime
-// starts one for each service; docs/protocol.md, section 6, is their contract. The client is what a generated library calls through.
+// loads the file, describes the exposed functions and runs the calls. The runtime starts one worker
+// for each service; docs/protocol.md, section 6, is their contract. A generated library makes its
+// calls by the client.
 package python
 
 import (

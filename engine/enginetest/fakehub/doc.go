@@ -14,9 +14,9 @@
 //		t.Setenv(name, value)
 //	}
 //
-// The official clients in Python and JavaScript download from it, with Xet and without. What
-// can go wrong at the Hub can be made to go wrong here, see [Hub.Inject]. The hub keeps a log
-// of requests, see [Hub.Requests]: among other things, where a client sent its token.
+// The official clients in Python and JavaScript download from it, with Xet and without.
+// [Hub.Inject] injects the faults of the real Hub. [Hub.Requests] is the log of requests. Among
+// other things, it shows where a client sent its token.
 //
 // # What is known, and what is assumed
 //

@@ -4,9 +4,9 @@
 // clients in Go, JavaScript and Python work with it.
 //
 // A sandbox is a real process tree on this computer (package container) and no
-// isolation: its programs see this computer's files. It has a folder of its own, to
-// which the paths in the words of a command are moved that are below /workspace,
-// /models, /tmp, the working directory or a volume, or that it has there.
+// isolation: its programs see this computer's files. A sandbox has a folder of its own. The fake
+// moves some paths in commands to that folder: those below /workspace, /models, /datasets, /tmp,
+// the working directory or a volume. It also moves paths that exist in that folder.
 //
 // No image is built: a build writes the log of one, and fails where a name begins
 // with "no-such-", with `exit N` or `false`; COPY has no effect. With [Options].Install

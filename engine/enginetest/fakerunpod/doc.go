@@ -10,15 +10,20 @@
 //	}
 //
 // It is as strict as RunPod: unknown fields, wrong types, missing keys and too many
-// requests are refused in its words. What can go wrong there can be made to go wrong
-// here, see [Cloud.Inject] and [Behaviour].
+// requests are refused in its words. [Cloud.Inject] and [Behaviour] simulate the faults of
+// RunPod.
 //
 // # What is known, and what is assumed
 //
 // Paths, bodies, statuses and limits follow RunPod's published description of REST v2.
-// That args is an object with cmd and entrypoint or else words, how it is split, that a create without gpu.count finds no machine, that requests
-// without a User-Agent (or with Python's own) are refused at the edge, and the text
-// for no capacity are as users have reported. Assumed, as nothing published says it:
+// These facts are as users have reported them:
+//
+//   - args is an object with cmd and entrypoint, or else words, which RunPod splits as here;
+//   - a create without gpu.count finds no machine;
+//   - the edge refuses requests without a User-Agent, or with Python's own;
+//   - the error for no capacity has the text that this package uses.
+//
+// These facts are assumed, because nothing published says them:
 //
 //   - the variables RUNPOD_… of a pod win over those of the request;
 //   - the pod's own key may do anything to its pod and nothing else (403);

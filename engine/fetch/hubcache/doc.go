@@ -19,9 +19,8 @@
 // and replaced, when a right one has been downloaded and verified.
 //
 // Newer clients may keep blobs in a store that repositories share, marked by a file
-// .huggingface-shared-blobs, with links in blobs/. These links are followed. What this
-// package downloads is a plain blob, which those clients read as well; the shared store is
-// never written.
+// .huggingface-shared-blobs, with links in blobs/. This package follows these links. It
+// downloads plain blobs, which those clients read as well. It never writes to the shared store.
 //
 // A machine is shown a folder of plain files, the view: hard links to the blobs. It lies in
 // the engine's cache, or in the repository's folder if the engine's cache is on another file

@@ -4,10 +4,9 @@
 //
 // A plugin is not trusted. It gets its input, real time and real randomness, a
 // bounded amount of memory, time, log and output, and nothing else: no
-// environment, no files, no network. What its manifest asks for beyond that, the
-// host does for it: folders here, requests and credentials in package egress. An
-// instance that failed is thrown away, so a broken plugin harms neither later calls
-// nor other plugins.
+// environment, no files, no network. The host does the other things that the manifest asks for:
+// this package opens folders, and package egress sends requests with credentials. The host discards
+// an instance that failed, so that a broken plugin harms neither later calls nor other plugins.
 package host
 
 import (

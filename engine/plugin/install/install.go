@@ -1,6 +1,6 @@
 // Package install brings plugins from elsewhere into the store: it fetches one, checks
-// all that can be checked without running it, tells what the user has to know, and after
-// his yes makes it hold.
+// all that can be checked without running it, says what the user has to know, and activates
+// it after the user has agreed.
 package install
 
 import (
