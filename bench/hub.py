@@ -180,4 +180,4 @@ def peaks(hub: Hub) -> str:
     lines = ["| resident memory at its peak | MiB |", "|---|--:|"]
     table = "\n".join(lines + ["| %s | %.0f |" % (name, found[name]) for name in found])
     # The system counts what a process had before its program was loaded: memory of the one that measures.
-    return table + "\n\nNo program can show less than `seer version` here, as each begins as a copy of the\nprogram that measures."
+    return table + "\n\nNo program can show less than `seer version` here, as each begins as a copy of the program that\nmeasures."
