@@ -225,6 +225,19 @@ class OfACoroutine(unittest.TestCase):
         eventually(lambda: seen, "the coroutine to end")
         self.assertEqual(seen, [False])
 
+    def test_an_async_batch_beside_others_is_cancelled(self):
+        code = ("import asyncio\nstarted, ended = [], []\n@expose(batch=2, concurrent=True)\nasync def hang(values: list):\n"
+                "    started.append(1)\n    try: await asyncio.Event().wait()\n    finally: ended.append(1)\n"
+                "@expose(concurrent=True)\ndef state(): return [len(started), len(ended)]\n")
+        with serve(code) as worker:
+            peer, other = worker.connect(), worker.connect()
+            call_id = peer.start("hang", 1)
+            eventually(lambda: other.call("state") == [1, 0], "the batch to begin")
+            peer.send({"t": "cancel", "id": call_id})
+            with self.assertRaises(Failed) as caught:
+                peer.answer(call_id)
+            self.assertEqual((caught.exception.code, other.call("state")), ("cancelled", [1, 1]))
+
     def test_an_async_function_that_exits_leaves_the_loop_to_others(self):
         code = ("import sys\n@expose\nasync def leave(): sys.exit(3)\n"
                 "@expose(concurrent=True)\nasync def echo(value): return value\n")

@@ -7,6 +7,8 @@ from typing import Any, Callable, Coroutine, List, Optional, Set, Tuple
 
 from ..process import context
 
+_LOOK = 0.05  # seconds
+
 
 class Loop:
     """In the main thread, where no function is async and runs beside others."""
@@ -53,12 +55,12 @@ class LoopThread:
 
         try:
             self._call(begin)
-            ended.wait()
+            _wait(ended)
         except BaseException:
             while not ended.is_set():
                 with suppress(BaseException):  # another interrupt comes where the coroutine has swallowed the first one
                     self._call(cancel)
-                    ended.wait()
+                    _wait(ended)
             raise
         value, error = tasks.pop().result()
         try:
@@ -82,6 +84,13 @@ class LoopThread:
 
     def _call(self, function: Callable[[], Any]) -> None:
         self._loop.call_soon_threadsafe(function)
+
+
+def _wait(event: threading.Event) -> None:
+    """Python interrupts a thread other than the main one only between two waits."""
+    limit = None if threading.current_thread() is threading.main_thread() else _LOOK
+    while not event.wait(limit):
+        pass
 
 
 async def _outcome(coroutine: Coroutine[Any, Any, Any], scope: Optional[context.Scope]) -> Tuple[Any, Optional[BaseException]]:
