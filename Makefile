@@ -78,18 +78,19 @@ compiled: seer
 	@scripts/compiled $(BIN)
 	@scripts/python --in .tools/python
 
-# Three packages at a time, as most of them wait for other processes; the longest first,
-# so that none of them runs alone at the end. Three tests of a package run at a time, as
-# many wait for leases and timeouts. lint-quick has vetted. Linking is half as
-# dear without symbols that only a debugger reads; reports of races name their lines all the same.
+# Four packages at a time, as most of them wait for other processes. The longest come first, so
+# that none of them runs alone at the end; between them come those that mostly wait, for leases and
+# timeouts, so that the CPUs always have work. Three tests of a package run at a time, for the same
+# reason. lint-quick has vetted. Linking is half as dear without symbols that only a debugger reads;
+# reports of races name their lines all the same.
 GOTEST := $(GO) test $(TESTFLAGS) -vet off -parallel 3 -ldflags '-s -w'
 unit race-built long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit race-built long-built: export GORACE = atexit_sleep_ms=100
 unit race-built long-built: export PATH := $(CURDIR)/.tools/python:$(PATH)
-LONGEST := ./cmd/seer ./internal/acceptance ./engine/run ./engine/python ./engine ./engine/runtime ./engine/machine/local ./engine/plugin/host ./engine/agent/doctor
+LONGEST := ./cmd/seer ./internal/acceptance ./engine/agent/doctor ./engine/run ./engine/python ./engine/enginetest/fakemodal ./engine ./engine/mcp/notebook ./engine/runtime ./engine/mcp/shell ./engine/machine/local ./engine/forward ./engine/plugin/host ./engine/batchjob ./python ./engine/sshhost
 unit: compiled
-	$(GOTEST) -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' $(LONGEST) ./...
+	$(GOTEST) -p 4 -timeout 25m -skip '$(LONG)|$(GVISOR)' $(LONGEST) ./...
 
 # The race detector doubles the time of the tests, so it runs with e2e. NORACE is what tests other
 # programs than ours, what runs Seer only as a program, which has no detector, plugins, which have one
