@@ -31,7 +31,7 @@ import (
 
 // Options configure a [Host].
 type Options struct {
-	Dirs     []string            // searched first, in order; one that is missing is an error
+	Dirs     []string            // searched first, in order; one that is missing from the beginning is an error
 	Optional []string            // searched then; those that are missing are passed over
 	Broken   map[string]error    // plugins, by id, that are meant to be used and cannot be: no other of that id is
 	CacheDir string              // for compiled code and digests; private to the user

@@ -38,7 +38,8 @@ type scanner struct {
 	notes   notes // of earlier processes
 	version string
 	mu      sync.Mutex
-	known   map[string]seen // by path of the .wasm
+	known   map[string]seen     // by path of the .wasm
+	held    map[string][]string // folder → IDs of the plugins that were in it
 }
 
 type seen struct {
@@ -69,9 +70,12 @@ func (s *scanner) scan(ctx context.Context, dirs []dir, limits Limits, broken ma
 
 func (s *scanner) folder(d dir, limits Limits) []found {
 	entries, err := os.ReadDir(d.path)
+	ids, known := s.had(d.path)
 	switch {
 	case d.optional && errors.Is(err, fs.ErrNotExist):
 		return nil
+	case known && errors.Is(err, fs.ErrNotExist):
+		return uninstalled(d.path, ids)
 	case errors.Is(err, fs.ErrNotExist):
 		err = errors.New("this plugin folder does not exist; create it, or correct the list of plugin folders (SEER_PLUGIN_DIR, or where they were named)")
 		fallthrough
@@ -89,6 +93,44 @@ func (s *scanner) folder(d dir, limits Limits) []found {
 		} else if stem, ok := strings.CutSuffix(e.Name(), ".yaml"); ok && !hasFile(entries, stem+".wasm") {
 			out = append(out, found{err: &Error{Fault: FaultCorrupt, Plugin: stem, File: path, Err: fmt.Errorf("%s.wasm is missing beside it; copy both files", stem)}})
 		}
+	}
+	s.hold(d.path, out)
+	return out
+}
+
+// hold remembers which plugins are in a folder.
+func (s *scanner) hold(dir string, in []found) {
+	var ids []string
+	for _, f := range in {
+		var e *Error
+		if errors.As(f.err, &e) {
+			ids = append(ids, e.Plugin)
+		} else {
+			ids = append(ids, f.plugin.Manifest.ID)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = map[string][]string{}
+	}
+	s.held[dir] = ids
+}
+
+// had is which plugins were in a folder, if this program has seen it.
+func (s *scanner) had(dir string) (ids []string, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids, known = s.held[dir]
+	return ids, known
+}
+
+// uninstalled are the faults of plugins whose folder another program has removed. They concern no
+// other plugin: a machine that was rented by one has to be ended.
+func uninstalled(dir string, ids []string) (out []found) {
+	for _, id := range ids {
+		out = append(out, found{err: &Error{Fault: FaultCorrupt, Plugin: id, File: dir,
+			Err: errors.New("was removed while this program runs; install it again, and start this program again")}})
 	}
 	return out
 }

@@ -205,6 +205,31 @@ func TestMissingFolder(t *testing.T) {
 	wantFault(t, err, host.FaultFolder, gone, "SEER_PLUGIN_DIR")
 }
 
+// Another program uninstalls a plugin. This one goes on with the others, and puts none of them in its
+// place.
+func TestFolderThatIsRemovedMeanwhile(t *testing.T) {
+	goes, stays, later := filepath.Join(t.TempDir(), "goes"), t.TempDir(), t.TempDir()
+	if err := os.Mkdir(goes, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other := strings.ReplaceAll(shoutManifest, "shout", "whisper")
+	write(t, goes, "expose-whisper.wasm", module(other, exportsExpose...))
+	write(t, stays, "expose-shout.wasm", module(shoutManifest, exportsExpose...))
+	write(t, later, "expose-whisper.wasm", module(other, exportsExpose...))
+	h := open(t, host.Options{Dirs: []string{goes, stays, later}})
+	if _, err := h.Exposer(t.Context(), "whisper"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(goes); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Exposer(t.Context(), "shout"); err != nil {
+		t.Errorf("another plugin cannot be used: %v", err)
+	}
+	_, err := h.Exposer(t.Context(), "whisper")
+	wantFault(t, err, host.FaultNotFound, "expose-whisper", "removed while this program runs")
+}
+
 func TestNotFound(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "expose-shout.wasm", module(shoutManifest, exportsExpose...))
