@@ -26,13 +26,28 @@ func (h *Host) find(ctx context.Context, kind sdk.Kind, name string) (Plugin, er
 				if err := h.blocked(errs, p); err != nil {
 					return p, err
 				}
-				_, err := h.granted(ctx, p)
-				return p, err
+				return h.usable(ctx, p)
 			}
 			have = append(have, provided)
 		}
 	}
 	return Plugin{}, h.notFound(kind, name, have, errs)
+}
+
+// usable is p if it is granted, or else what this program has loaded of the file before somebody
+// replaced it, if that is granted still. An upgrade of Seer replaces files under programs that run,
+// and these have to end what they have rented.
+func (h *Host) usable(ctx context.Context, p Plugin) (Plugin, error) {
+	_, err := h.granted(ctx, p)
+	if err == nil {
+		return p, nil
+	}
+	if last := h.lastOf(p.File); last != nil && last.plugin.Digest != p.Digest {
+		if _, refused := h.granted(ctx, last.plugin); refused == nil {
+			return last.plugin, nil
+		}
+	}
+	return p, err
 }
 
 // blocked refuses to use p when a place searched earlier could not be read: what

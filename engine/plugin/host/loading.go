@@ -89,6 +89,27 @@ func (h *Host) inUse(p Plugin, g Grant) *loading {
 	return l
 }
 
+// lastOf is the module of a file that was used last; nil = none is loaded.
+func (h *Host) lastOf(file string) *module {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var last *loading
+	for _, l := range h.loaded {
+		if l.file != file || last != nil && l.number < last.number {
+			continue
+		}
+		select {
+		case <-l.done:
+			last = l
+		default: // it is being compiled
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return last.module
+}
+
 // retire lets go of the module of a file that was not used for longest, when there are
 // more than are kept. One that nobody uses is for the caller to close.
 func (h *Host) retire(file string) *loading {

@@ -230,6 +230,36 @@ func TestFolderThatIsRemovedMeanwhile(t *testing.T) {
 	wantFault(t, err, host.FaultNotFound, "expose-whisper", "removed while this program runs")
 }
 
+// An upgrade of this program replaces the plugins beside it. The version before, which runs, goes on
+// with those that it has loaded, as long as they are granted.
+func TestFileThatIsReplacedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	manifest := shoutManifest + "permissions:\n  commands: [{command: node, reason: to run it}]\n"
+	write(t, dir, "expose-shout.wasm", module(manifest, exportsExpose...))
+	granted := ""
+	h := open(t, host.Options{Dirs: []string{dir}, Access: func(ctx context.Context, p host.Plugin) (host.Grant, error) {
+		if p.Digest != granted {
+			return host.Grant{}, host.ErrNotGranted
+		}
+		return host.GrantAll(ctx, p)
+	}})
+	plugins, errs := h.Plugins(t.Context())
+	if len(plugins) != 1 {
+		t.Fatal(plugins, errs)
+	}
+	granted = plugins[0].Digest
+	if err := h.Compile(t.Context(), plugins[0]); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "expose-shout.wasm", module(strings.Replace(manifest, "0.1.0", "0.1.10", 1), exportsExpose...))
+	if _, err := h.Exposer(t.Context(), "shout"); err != nil {
+		t.Errorf("the plugin that runs cannot be used any more: %v", err)
+	}
+	granted = ""
+	_, err := h.Exposer(t.Context(), "shout")
+	wantFault(t, err, host.FaultGrant, "nobody has granted")
+}
+
 func TestNotFound(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "expose-shout.wasm", module(shoutManifest, exportsExpose...))
