@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seer-engine/seer/sdk"
@@ -97,5 +98,38 @@ func TestRemove(t *testing.T) {
 	}
 	if all, err := c.List(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// Nothing is removed of a repository to which another program downloads: what that has found or
+// brought belongs to no snapshot yet.
+func TestRemoveBesideADownload(t *testing.T) {
+	h, c := newHub(t), newCache(t)
+	lay(t, c, "models--org--tiny", commitB, map[string][]byte{"config.json": contents["config.json"], "model.safetensors": []byte("of another commit")})
+	arrived, hold := make(chan struct{}), make(chan struct{})
+	arrive := sync.OnceFunc(func() { close(arrived) })
+	h.setBefore(func(path string) {
+		if path == "model.safetensors" {
+			arrive()
+			<-hold
+		}
+	})
+	stored := make(chan error, 1)
+	go func() {
+		_, err := c.Store(t.Context(), h.request())
+		stored <- err
+	}()
+	<-arrived
+	for _, revision := range []string{commitB, ""} {
+		if _, err := c.Remove(t.Context(), "org/tiny", revision); sdk.CodeOf(err) != sdk.Unavailable {
+			t.Errorf("%q beside a download: %v", revision, err)
+		}
+	}
+	close(hold)
+	if err := <-stored; err != nil {
+		t.Errorf("the download: %v", err)
+	}
+	if _, err := c.Remove(t.Context(), "org/tiny", ""); err != nil {
+		t.Errorf("after the download: %v", err)
 	}
 }

@@ -16,9 +16,13 @@ import (
 
 // Remove removes a commit of a repository, or with an empty commit all of the repository,
 // with its views. Blobs that another snapshot of the repository uses stay. The caller makes
-// sure that no sandbox uses the model. It returns how many bytes the disk has gained: none
+// sure that no sandbox uses the model. Nothing is removed while a program downloads to the
+// repository, which is [sdk.Unavailable]. It returns how many bytes the disk has gained: none
 // for what the shared store of newer clients has, which those clients sweep.
 func (c Cache) Remove(ctx context.Context, name, revision string) (int64, error) {
+	if err := c.idle(name); err != nil {
+		return 0, err
+	}
 	repo, err := c.repo(name)
 	if err != nil {
 		return 0, err
@@ -39,6 +43,36 @@ func (c Cache) Remove(ctx context.Context, name, revision string) (int64, error)
 		return removal.freed, errors.Join(removal.tree(repo.Dir), os.RemoveAll(filepath.Join(c.Dir, ".locks", filepath.Base(repo.Dir))))
 	}
 	return removal.freed, removal.blobs(stay)
+}
+
+// idle refuses a repository that a program is at work on: no snapshot shows yet which blobs it has
+// found there, or brought. This engine holds the lock of a view meanwhile, and others those of blobs.
+func (c Cache) idle(name string) error {
+	folder, err := folderName(name)
+	if err != nil {
+		return err
+	}
+	var locks []string
+	for _, dir := range []string{c.viewPath(name, ""), filepath.Join(c.Dir, ".locks", folder)} {
+		found, err := filepath.Glob(filepath.Join(globbed(dir), "*.lock"))
+		if err != nil {
+			return err
+		}
+		locks = append(locks, found...)
+	}
+	for _, path := range locks {
+		lock, held, err := state.TryAcquire(path)
+		switch {
+		case held:
+			return sdk.Errorf(sdk.Unavailable, "another program is downloading files of %s, so nothing of it is removed; try again when that program has ended", name)
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist): // of another user, or gone
+		case err != nil:
+			return err
+		default:
+			lock.Release()
+		}
+	}
+	return nil
 }
 
 // removal removes from a repository, and counts.
