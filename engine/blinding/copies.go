@@ -78,6 +78,10 @@ func (c Copies) Of(ctx context.Context, folder string, names namesearch.Names) (
 	if err == nil {
 		err = state.WriteFile(dir+noteName, note, 0o600)
 	}
+	if err == nil {
+		now := c.Now() // its files have the times of Epoch, and who prunes would take it for unused since then
+		err = os.Chtimes(dir+cachegc.PartialSuffix, now, now)
+	}
 	if err != nil {
 		return "", report, errors.Join(err, os.RemoveAll(dir+cachegc.PartialSuffix))
 	}

@@ -90,7 +90,11 @@ func TestCopiesAreFoundAgain(t *testing.T) {
 		}
 		return dir
 	}
+	began := time.Now()
 	first := of()
+	if items, err := copies.Items(t.Context(), &cachegc.References{}); err != nil || len(items) != 1 || items[0].Last.Before(began.Truncate(time.Second)) {
+		t.Errorf("a copy that was just made counts as unused: %+v, %v", items, err)
+	}
 	if data, err := os.ReadFile(filepath.Join(first, "config.json")); err != nil || strings.Contains(string(data), "Quagmire") {
 		t.Errorf("%s, %v", data, err)
 	}
