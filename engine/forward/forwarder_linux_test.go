@@ -215,6 +215,33 @@ func TestForwarderEnds(t *testing.T) {
 	sshtest.Gone(t, "forward\x00"+c.f.Dir)
 }
 
+// Another copy of Seer, with a folder of its own, cuts no connection.
+func TestForwarderOfTwoCopies(t *testing.T) {
+	t.Parallel()
+	c := newCarried(t)
+	url := c.ensure(t, "one")
+	again(t, url)
+	conn := dial(t, url)
+	if _, err := conn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	other := *c.f
+	other.SSH.Artifacts = filepath.Join(filepath.Dir(c.f.Dir), "another copy")
+	if err := os.Symlink(artifacts, other.SSH.Artifacts); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Ensure(t.Context(), "two", []forward.Wanted{c.w}); err != nil {
+		t.Fatal(err)
+	}
+	again(t, url) // by the other options
+	if err := testkit.Echoes(conn, "still here"); err != nil {
+		t.Errorf("another copy of Seer cuts a connection: %v", err)
+	}
+}
+
 // Many ask at once: one process serves all.
 func TestForwarderIsOne(t *testing.T) {
 	t.Parallel()

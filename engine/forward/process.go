@@ -180,7 +180,9 @@ func (p *process) heed() (wanted int, next time.Time, err error) {
 	return len(keep), next, p.tell(have)
 }
 
-// configure begins anew where the options are others.
+// configure has the next connections use other options, where those of the last command are others.
+// Two copies of Seer on one computer have folders of their own, and must not cut each other's
+// connections.
 func (p *process) configure(r routes) {
 	useAgent(r.Agent)
 	config := fmt.Sprintf("%+v %+v", r.SSH, r.Kube)
@@ -189,8 +191,8 @@ func (p *process) configure(r routes) {
 	if p.ways != nil && p.config == config {
 		return
 	}
-	if p.ways != nil {
-		p.ways.close() // those who were connected connect again
+	if before := p.ways; before != nil {
+		go func() { before.busy.Wait(); before.close() }()
 	}
 	p.ways, p.config, p.failed = newWays(r), config, map[string]*outage{}
 }
@@ -272,7 +274,9 @@ func (p *process) carry(ctx context.Context, conn net.Conn, w Wanted) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // which closes both
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	far, err := p.dial(ctx, w)
+	ways, o := p.way(w)
+	defer ways.busy.Done()
+	far, err := p.dial(ctx, w, ways, o)
 	if err != nil {
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // so that the client learns it at once
@@ -296,14 +300,20 @@ const (
 	mostWait  = 5 * time.Second
 )
 
-func (p *process) dial(ctx context.Context, w Wanted) (net.Conn, error) {
+// way is how to connect to a port now. The caller says when the connection has ended.
+func (p *process) way(w Wanted) (*ways, *outage) {
 	p.mu.Lock()
-	ways, o := p.ways, p.failed[w.Route.key()]
+	defer p.mu.Unlock()
+	o := p.failed[w.Route.key()]
 	if o == nil {
 		o = &outage{}
 		p.failed[w.Route.key()] = o
 	}
-	p.mu.Unlock()
+	p.ways.busy.Add(1)
+	return p.ways, o
+}
+
+func (p *process) dial(ctx context.Context, w Wanted, ways *ways, o *outage) (net.Conn, error) {
 	o.turn.Lock()
 	if time.Now().Before(o.end) {
 		defer o.turn.Unlock()

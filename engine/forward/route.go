@@ -3,6 +3,7 @@ package forward
 import (
 	"context"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/kube"
@@ -49,6 +50,7 @@ func (r Route) key() string {
 type ways struct {
 	ssh  *ssh.Client
 	kube *kube.Client
+	busy sync.WaitGroup // connections that have not ended
 }
 
 func newWays(r routes) *ways {
