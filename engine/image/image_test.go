@@ -217,6 +217,46 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
+// A program starts a machine from an image while another one removes images before it.
+func TestPruneBesideAStart(t *testing.T) {
+	s := newServer(t)
+	s.image(t, "1", "linux/amd64", nil, layer(t, "gzip", file("f", "1")))
+	s.image(t, "2", "linux/amd64", nil, layer(t, "gzip", file("g", "22")))
+	o, _ := options(t)
+	long := time.Now().Add(-time.Hour)
+	refs := map[string]string{}
+	for _, tag := range []string{":1", ":2"} {
+		root, err := image.Unpack(t.Context(), s.ref(tag), o)
+		if err == nil {
+			err = os.Chtimes(filepath.Join(filepath.Dir(root.Dir), "root.json"), long, long)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs[root.Digest] = s.ref("@" + root.Digest)
+	}
+	var used image.Root
+	_, err := image.Prune(o.Dir, func(st image.Stored) bool {
+		if used.Dir != "" {
+			return time.Since(st.LastUse) < time.Minute
+		}
+		delete(refs, st.Digest)
+		for _, ref := range refs { // the one that comes later
+			var err error
+			if used, err = image.Unpack(t.Context(), ref, o); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	if err != nil || used.Dir == "" {
+		t.Fatal(used, err)
+	}
+	if _, err := os.Stat(used.Dir); err != nil {
+		t.Errorf("the root of a machine is gone: %v", err)
+	}
+}
+
 func TestPrune(t *testing.T) {
 	s := newServer(t)
 	s.image(t, "1", "linux/amd64", nil, layer(t, "gzip", dir("d", 0o100), file("d/f", "1")))

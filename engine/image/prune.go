@@ -65,7 +65,8 @@ func refsIn(dir string) map[string][]string {
 }
 
 // Prune removes the roots for which keep says no, and what downloads and programs that
-// were killed have left. The caller keeps what sandboxes use: a root has no other guard.
+// were killed have left. The caller keeps what sandboxes use: a root has no other guard, but
+// that one which was used since Prune began stays.
 // It returns the bytes of what was removed.
 func Prune(dir string, keep func(Stored) bool) (int64, error) {
 	s, err := openStore(dir)
@@ -98,6 +99,10 @@ func (s store) discard(st Stored) (int64, error) {
 		return 0, err
 	}
 	defer lock.Remove()
+	// To remove the roots before this one may have taken minutes.
+	if info, err := os.Stat(filepath.Join(at, "root.json")); err == nil && info.ModTime().After(st.LastUse) {
+		return 0, nil
+	}
 	gone := at + ".partial"
 	if err := removeTree(gone); err != nil {
 		return 0, err
