@@ -53,7 +53,7 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 		return sdk.CreateStep{}, err
 	}
 	step.Log = append(step.Log, log...)
-	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), EndUnix: p.endOf(spec), Spec: &spec,
+	n := &note{Key: spec.Key, Owner: spec.Owner, Computer: proc.Here(), Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), EndUnix: p.endOf(spec), Spec: &spec,
 		NetProxy: way, System: tree}
 	warning := confine(handle, n)
 	more, err := p.start(ctx, handle, f, n, again)

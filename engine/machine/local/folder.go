@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/gpulease"
 	"github.com/seer-engine/seer/engine/isolation/cgroup"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
+	"github.com/seer-engine/seer/engine/machine/local/proc"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -149,6 +150,7 @@ func sameFile(one, other string) bool {
 type note struct {
 	Key       string           `json:"key"`
 	Owner     string           `json:"owner"`
+	Computer  proc.Computer    `json:"computer,omitzero"`
 	Port      int              `json:"port"`
 	Ports     []int            `json:"ports,omitempty"`
 	Isolation string           `json:"isolation"`
@@ -165,6 +167,20 @@ type note struct {
 	Spec      *sdk.MachineSpec `json:"spec,omitempty"`     // until it has been started
 
 	claims []*gpulease.Claim // those that this program holds, until the watchdog does
+}
+
+// overdue is how long after its end a machine has surely ended by itself.
+const overdue = 10 * time.Minute
+
+// elsewhere is the error of a machine that runs on another computer, whose processes cannot be seen
+// here. Nobody asks again soon, as for one that is unavailable. Of one that is past its end, only the
+// files are left.
+func (n *note) elsewhere() error {
+	end := time.Unix(n.EndUnix, 0).Add(overdue)
+	if !n.Computer.Other(proc.Here()) || n.EndUnix > 0 && time.Now().After(end) {
+		return nil
+	}
+	return sdk.Errorf(sdk.Unsupported, "the machine runs on the computer %s, which shares this folder; use Seer there", n.Computer.Name)
 }
 
 // read returns the note, or nil if there is none.

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,9 +12,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
+	"github.com/seer-engine/seer/engine/machine/local/proc"
 	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -530,5 +533,42 @@ func TestRefusals(t *testing.T) {
 		if err := pl.p.Terminate(context.Background(), h); err != nil {
 			t.Errorf("terminate %q: %v", h, err)
 		}
+	}
+}
+
+// A machine of another computer that shares the home folder is neither over nor this one's to end,
+// until it must have ended by itself.
+func TestMachineOfAnotherComputer(t *testing.T) {
+	t.Parallel()
+	pl := newPlace(t)
+	handle := handleOf("elsewhere")
+	f := pl.p.folder(handle)
+	n := &note{Key: "elsewhere", Owner: "me", Isolation: isolation.None, Outer: process{PID: 1 << 22, Start: "another:1"}, CreatedAt: time.Now(),
+		EndUnix: time.Now().Add(time.Hour).Unix(), Computer: proc.Computer{Name: "node-7", Boot: "another"}}
+	if err := errors.Join(f.make(), f.write(n)); err != nil {
+		t.Fatal(err)
+	}
+	if o := pl.observe(handle); o.State != sdk.Unreachable || !strings.Contains(o.Message, "runs on the computer node-7") {
+		t.Errorf("%+v", o)
+	}
+	testkit.WantCode(t, pl.p.Terminate(t.Context(), handle), sdk.Unsupported, "node-7")
+	if !f.exists() {
+		t.Error("the folder of the machine is gone")
+	}
+	for _, here := range []proc.Computer{{}, {Name: proc.Here().Name, Boot: "before the restart"}, {Name: "the former name", Boot: proc.Here().Boot}} {
+		n.Computer = here
+		if err := n.elsewhere(); err != nil {
+			t.Errorf("%+v: %v", here, err)
+		}
+	}
+	n.Computer, n.EndUnix = proc.Computer{Name: "node-7", Boot: "another"}, time.Now().Add(-time.Hour).Unix()
+	if err := f.write(n); err != nil {
+		t.Fatal(err)
+	}
+	if o := pl.observe(handle); o.State.Live() {
+		t.Errorf("after its end: %+v", o)
+	}
+	if err := pl.p.Terminate(t.Context(), handle); err != nil || f.exists() {
+		t.Errorf("after its end: %v", err)
 	}
 }

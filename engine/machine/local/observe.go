@@ -70,6 +70,10 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 		return o
 	}
 	o.Isolation = n.Isolation
+	if err := n.elsewhere(); err != nil {
+		o.State, o.Message = sdk.Unreachable, err.Error()
+		return o
+	}
 	if !f.lives(n) {
 		o.State, o.Message = ended(f)
 		if why, err := os.ReadFile(f.path(watchdog.EndedName)); err == nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,6 +44,9 @@ func endMachine(ctx context.Context, p *provider, handle string, f folder) error
 		return err
 	}
 	if n != nil {
+		if err := n.elsewhere(); err != nil {
+			return err
+		}
 		before, _ := f.processesOf(n).Processes() // kill reports the error
 		held := p.holdUntilFree(n)
 		if err := p.kill(ctx, f, n); err != nil {
@@ -121,7 +125,7 @@ func until(ctx context.Context, limit time.Duration, done func() bool) bool {
 func Sweep(dir, runtimeDir string) error {
 	return errors.Join(state.Sweep(dir), state.SweepLinks(runtimeDir),
 		state.SweepLocks(filepath.Join(dir, "locks"), func(handle string) bool {
-			if handle == watchdog.LockName { // a watchdog that starts now would see another one
+			if strings.HasPrefix(handle, watchdog.LockName) { // a watchdog that starts now would see another one
 				return true
 			}
 			_, note := os.Lstat(filepath.Join(dir, handle+".json"))

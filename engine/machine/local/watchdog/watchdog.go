@@ -20,18 +20,22 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/seer-engine/seer/engine/gpulease"
+	"github.com/seer-engine/seer/engine/machine/local/proc"
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// LockName is the file in the folder of locks that a watchdog has locked as long as it
-// lives.
+// LockName begins the name of the file in the folder of locks that a watchdog has locked as long as
+// it lives.
 const LockName = "watchdog"
 
 // passing is for how long somebody may have the lock who is no watchdog.
 const passing = time.Second / 2
 
-// Lock is the path of the lock of the watchdog of a folder of machines.
-func Lock(dir string) string { return filepath.Join(dir, "locks", LockName) }
+// Lock is the path of the lock of the watchdog of a folder of machines. Computers that share the folder
+// have a watchdog each, which sees only processes of its own computer.
+func Lock(dir string) string {
+	return filepath.Join(dir, "locks", LockName+"-"+proc.Here().Name)
+}
 
 // limits are times that tests shorten.
 type limits struct {
