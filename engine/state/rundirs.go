@@ -1,6 +1,8 @@
 package state
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -104,8 +106,27 @@ func (d RunDirs) Agent() (string, error) {
 		return "", err
 	}
 	_ = d.store.SweepAgents() // what stays is for the next sweep
-	return os.MkdirTemp(top, strconv.Itoa(os.Getpid())+"-")
+	dir := filepath.Join(top, strconv.Itoa(os.Getpid())+"-"+rand.Text()[:10])
+	lock, err := Acquire(context.Background(), agentLock(dir))
+	if err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		lock.Remove()
+		return "", err
+	}
+	d.store.agents.Store(dir, lock)
+	return dir, nil
 }
+
+// agentLock is the file that a program has locked as long as it uses the folder of an agent. The number
+// of the program alone does not tell: on another computer that has the same files, or in another
+// namespace, it means another program.
+func agentLock(dir string) string {
+	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+lockSuffix)
+}
+
+const lockSuffix = ".lock"
 
 // SweepAgents removes the folders of [RunDirs.Agent] whose program is gone.
 func (s *Store) SweepAgents() error {
@@ -116,15 +137,44 @@ func (s *Store) SweepAgents() error {
 	}
 	errs := []error{err}
 	for _, entry := range entries {
-		if ofProgramGone(entry.Name(), "") {
-			errs = append(errs, RemoveAll(filepath.Join(top, entry.Name())))
-		}
+		name := strings.TrimSuffix(strings.TrimPrefix(entry.Name(), "."), lockSuffix)
+		errs = append(errs, sweepAgent(filepath.Join(top, name)))
 	}
 	return errors.Join(errs...)
 }
 
+func sweepAgent(dir string) error {
+	if _, err := os.Lstat(agentLock(dir)); errors.Is(err, fs.ErrNotExist) { // of an earlier version
+		if !ofProgramGone(filepath.Base(dir), "") {
+			return nil
+		}
+		return RemoveAll(dir)
+	}
+	lock, held, err := TryAcquire(agentLock(dir))
+	if held || err != nil {
+		return err
+	}
+	return removeAgent(dir, lock)
+}
+
+// removeAgent leaves the lock's file with a folder that cannot be removed, for the next sweep.
+func removeAgent(dir string, lock *Lock) error {
+	if err := RemoveAll(dir); err != nil {
+		lock.Release()
+		return err
+	}
+	lock.Remove()
+	return nil
+}
+
 // RemoveAgent removes a folder of [RunDirs.Agent].
-func (d RunDirs) RemoveAgent(dir string) error { return RemoveAll(dir) }
+func (d RunDirs) RemoveAgent(dir string) error {
+	lock, ok := d.store.agents.LoadAndDelete(dir)
+	if !ok {
+		return RemoveAll(dir)
+	}
+	return removeAgent(dir, lock.(*Lock))
+}
 
 // StateDir is the folder that the state of the engine is in.
 func (d RunDirs) StateDir() string { return d.store.StateDir() }

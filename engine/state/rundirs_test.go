@@ -45,6 +45,13 @@ func TestRunDirs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Of a program of another computer that has the same files, whose number means nothing here.
+	elsewhere := filepath.Join(filepath.Dir(stays[4]), gone+"-2")
+	lock, err := state.Acquire(t.Context(), filepath.Join(filepath.Dir(elsewhere), "."+gone+"-2.lock"))
+	if err = errors.Join(err, os.Mkdir(elsewhere, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	stays = append(stays, elsewhere)
 	// Of other stores, and of an earlier version, which has not said whose they are.
 	stays = append(stays, made(other.RunDirs().Relay("sb-other")), filepath.Join(run, "relay-sb-new"))
 	goes = append(goes, made(removed.RunDirs().Relay("sb-removed")), filepath.Join(run, "relay-sb-old"))
@@ -66,6 +73,13 @@ func TestRunDirs(t *testing.T) {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("left: %s, %v", dir, err)
 		}
+	}
+	lock.Release() // as when its program is killed
+	if err := errors.Join(s.SweepAgents(), dirs.RemoveAgent(stays[4])); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(elsewhere)); len(left) != 2 { // that of the second call, and its lock
+		t.Errorf("left: %v", left)
 	}
 	if err := s.RemovePageDir("sb-live"); err != nil {
 		t.Error(err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // Options says where the folders are. An empty folder is derived from Getenv by
@@ -27,6 +28,8 @@ type Options struct {
 // Store is a set of opened folders.
 type Store struct {
 	stateDir, cacheDir, runtimeDir string
+
+	agents sync.Map // folder of [RunDirs.Agent] → its *Lock
 }
 
 // Open makes the folders where they are missing and checks that they belong to
