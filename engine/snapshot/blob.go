@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -104,7 +105,7 @@ func sumText(x *xxh3.Hasher) string {
 // SHA-256, and otherwise at the quicker sum, where there is one.
 func (s *Store) Place(ctx context.Context, sn Snapshot, name, path string) (verify func(context.Context) error, err error) {
 	if sn.Damaged != "" {
-		return nil, damaged(sn, "%s", sn.Damaged)
+		return nil, sn.unusable()
 	}
 	for _, b := range sn.Blobs {
 		if b.Name == name && b.plain() && os.Link(s.blob(b.Part.Digest), path) == nil {
@@ -170,7 +171,7 @@ func (b Blob) checkPlain() error {
 func (s *Store) restoreBlob(ctx context.Context, sn Snapshot, b Blob) (io.ReadCloser, error) {
 	f, err := os.Open(s.blob(b.Part.Digest))
 	if err != nil {
-		return nil, damaged(sn, "%s: its part %s is missing", b.Name, b.Part.Digest)
+		return nil, unusable(sn, fmt.Errorf("%s: %w", b.Name, absent("part", b.Part.Digest, err)))
 	}
 	return stream(ctx, func(ctx context.Context, w io.Writer) error {
 		z, err := b.bytes(ctxio.Reader(ctx, f))

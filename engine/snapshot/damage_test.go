@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,6 +81,31 @@ func TestDamage(t *testing.T) {
 		}
 		if got := filesIn(t, s); got != "names 1 blobs 3 tmp 0" {
 			t.Error(got)
+		}
+	}
+}
+
+// A file that cannot be read, such as one of another user, is no damage: the advice to remove the
+// snapshot would cost a whole one.
+func TestUnreadable(t *testing.T) {
+	s := newStore(t)
+	sn := save(t, s, "x", file("f", "1"))
+	for what, digest := range map[string]string{"document": sn.ID, "layer": sn.Trees[0].Layers[0].Digest} {
+		at := filepath.Join(s.Dir, "blobs", digest[7:])
+		if err := errors.Join(os.Rename(at, at+".away"), os.Symlink(at, at)); err != nil {
+			t.Fatal(err)
+		}
+		for op, err := range map[string]error{"verify": s.Verify(t.Context(), "x"), "export": s.Export(t.Context(), "x", io.Discard)} {
+			said := fmt.Sprint(err)
+			if !errors.Is(err, syscall.ELOOP) || strings.Contains(said, "damaged") || strings.Contains(said, "remove") || !strings.HasPrefix(said, "the snapshot x cannot be read: its ") {
+				t.Errorf("%s, %s: %v", what, op, err)
+			}
+		}
+		if err := os.Rename(at+".away", at); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Verify(t.Context(), "x"); err != nil {
+			t.Error(err)
 		}
 	}
 }

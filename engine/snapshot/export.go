@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -46,7 +45,7 @@ func (s *Store) export(ctx context.Context, ref string, w io.Writer) error {
 	}
 	files, err := s.openParts(d)
 	if err != nil {
-		return damaged(sn, "%v", err)
+		return unusable(sn, err)
 	}
 	defer func() {
 		for _, f := range files {
@@ -103,7 +102,7 @@ func (s *Store) openParts(d document) (map[string]*os.File, error) {
 			for _, other := range files {
 				_ = other.Close()
 			}
-			return nil, fmt.Errorf("its part %s is missing", p.Digest)
+			return nil, absent("part", p.Digest, err)
 		}
 		files[p.Digest] = f
 	}

@@ -127,7 +127,7 @@ func (l *layer) discard() {
 func openPart(ctx context.Context, path string, p Part) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "its part %s is missing", p.Digest)
+		return nil, absent("part", p.Digest, err)
 	}
 	digest, n, err := hashOf(ctx, f)
 	if err == nil && (n != p.Size || digest != p.Digest) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -55,7 +56,7 @@ func (s *Store) Verify(ctx context.Context, ref string) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			return damaged(sn, "%v", err)
+			return unusable(sn, err)
 		}
 		_ = f.Close()
 	}
@@ -76,7 +77,7 @@ func (s *Store) Verify(ctx context.Context, ref string) error {
 func (s *Store) load(ctx context.Context, ref string) (Snapshot, error) {
 	sn, err := s.Get(ctx, ref)
 	if err == nil && sn.Damaged != "" {
-		err = damaged(sn, "%s", sn.Damaged)
+		err = sn.unusable()
 	}
 	return sn, err
 }
@@ -89,6 +90,32 @@ func damaged(sn Snapshot, format string, args ...any) error {
 	e := sdk.Errorf(sdk.Invalid, format, args...)
 	e.Message = "the snapshot " + sn.Name + " is damaged: " + e.Message + ". It cannot be used; remove it, or import it again"
 	return e
+}
+
+// unusable is the error of a snapshot that cannot be read. Only what is missing or other than it was
+// saved is damage: who cannot read a whole snapshot must not be told to remove it.
+func unusable(sn Snapshot, err error) error {
+	var found *sdk.Error
+	if errors.As(err, &found) {
+		return damaged(sn, "%v", err)
+	}
+	return fmt.Errorf("the snapshot %s cannot be read: %w; it may be whole: make its files readable, and try again", sn.Name, err)
+}
+
+// unusable is why a snapshot with a Damaged cannot be used.
+func (sn Snapshot) unusable() error {
+	if sn.unread != nil {
+		return unusable(sn, sn.unread)
+	}
+	return damaged(sn, "%s", sn.Damaged)
+}
+
+// absent is the error of a file of a snapshot that cannot be opened.
+func absent(what, digest string, err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return sdk.Errorf(sdk.Invalid, "its %s %s is missing", what, digest)
+	}
+	return fmt.Errorf("its %s %s: %w", what, digest, err)
 }
 
 func (sn Snapshot) names() []string {
@@ -109,7 +136,7 @@ func (s *Store) restoreTree(ctx context.Context, sn Snapshot, t Tree) (io.ReadCl
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, damaged(sn, "%s: %v", t.Name, err)
+		return nil, unusable(sn, fmt.Errorf("%s: %w", t.Name, err))
 	}
 	at, err := openPart(ctx, s.blob(t.Index.Digest), t.Index)
 	if err != nil {
@@ -123,7 +150,7 @@ func (s *Store) restoreTree(ctx context.Context, sn Snapshot, t Tree) (io.ReadCl
 	for _, p := range t.Layers {
 		f, err := os.Open(s.blob(p.Digest)) // each file in it is verified by itself
 		if err != nil {
-			return fail(sdk.Errorf(sdk.Invalid, "its part %s is missing", p.Digest))
+			return fail(absent("part", p.Digest, err))
 		}
 		files = append(files, f)
 	}

@@ -98,11 +98,12 @@ type Snapshot struct {
 	Trees   []Tree
 	Blobs   []Blob
 	Bytes   int64  // that its parts take in the store; some may be shared with others
-	Damaged string // why it cannot be used, where that is known
+	Damaged string // why it cannot be used, where that is known; it may be whole all the same
 
 	Signature Signature // its signature, which nobody has checked; zero = it is not signed
 
-	exact bool // it was asked for by its ID: nothing but these bytes will do
+	exact  bool  // it was asked for by its ID: nothing but these bytes will do
+	unread error // the same as Damaged, where something keeps it from being read and nothing says that it is damaged
 }
 
 // Tree is a saved tree of files.

@@ -116,8 +116,12 @@ func (s *Store) List(ctx context.Context) ([]Snapshot, error) {
 
 // withDamage adds the reason why a snapshot cannot be used, if there is one.
 func withDamage(sn Snapshot, err error) Snapshot {
-	if err != nil {
-		sn.Damaged = err.Error()
+	if err == nil {
+		return sn
+	}
+	sn.Damaged = err.Error()
+	if sdk.CodeOf(err) == sdk.Internal { // of the operating system
+		sn.unread = err
 	}
 	return sn
 }
@@ -145,7 +149,11 @@ func (s *Store) read(name string) (Snapshot, error) {
 			sn.Bytes += p.Size
 		}
 		seen[p.Digest] = true
-		if info, err := os.Stat(s.blob(p.Digest)); err != nil || info.Size() != p.Size {
+		info, err := os.Stat(s.blob(p.Digest))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return sn, absent("part", p.Digest, err)
+		}
+		if err != nil || info.Size() != p.Size {
 			return sn, sdk.Errorf(sdk.Invalid, "its part %s is missing or was cut", p.Digest)
 		}
 	}
@@ -155,7 +163,7 @@ func (s *Store) read(name string) (Snapshot, error) {
 func (s *Store) document(id string) (document, int64, error) {
 	f, err := os.Open(s.blob(id))
 	if err != nil {
-		return document{}, 0, sdk.Errorf(sdk.Invalid, "its document %s is missing", id)
+		return document{}, 0, absent("document", id, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
@@ -224,7 +232,10 @@ func (s *Store) collect(ctx context.Context) error {
 	for _, sn := range all {
 		d, _, err := s.document(sn.ID)
 		if err != nil {
-			return sdk.Errorf(sdk.Invalid, "nothing is cleared away, because the snapshot %s is damaged (%v); remove it", sn.Name, err)
+			if err = unusable(sn, err); sn.Damaged != "" {
+				err = sn.unusable()
+			}
+			return fmt.Errorf("nothing is cleared away: %w", err)
 		}
 		keep[s.blob(sn.ID)] = true
 		for _, p := range d.parts() {
