@@ -22,7 +22,8 @@ const windowLines = 1000
 type window chan struct{}
 
 // agent runs an agent. It may reach the sandboxes that the client uses.
-func (s *Server) agent(ctx context.Context, p AgentParams) (AgentResult, error) {
+func (s *Server) agent(ctx context.Context, p AgentParams) (_ AgentResult, err error) {
+	defer ofMessage(&err)
 	base := cmp.Or(p.Base, p.Dir)
 	for what, path := range map[string]string{"folder of the agent": p.Dir, "folder of relative paths": base, "folder of runs": cmp.Or(p.Runs, base)} {
 		if !filepath.IsAbs(path) {

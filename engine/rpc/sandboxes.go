@@ -16,7 +16,10 @@ import (
 // maxWait is longer than anybody waits, and fits into a duration.
 const maxWait = 100 * 365 * 24 * time.Hour
 
-func (s *Server) start(ctx context.Context, p StartParams) (engine.Info, error) {
+func (s *Server) start(ctx context.Context, p StartParams) (_ engine.Info, err error) {
+	if p.File == "" {
+		defer ofMessage(&err)
+	}
 	if !filepath.IsAbs(p.Dir) {
 		return engine.Info{}, refuse(engine.KindConfig, "the folder %q of the experiment is not absolute", p.Dir)
 	}

@@ -146,10 +146,28 @@ func asError(err error) error {
 	if !errors.As(err, &mistakes) && errors.As(err, &mistake) {
 		mistakes = experiment.Errors{mistake}
 	}
+	var inline *inlineError
+	placeless := errors.As(err, &inline)
 	for _, m := range mistakes {
-		data.Problems = append(data.Problems, Problem{Path: m.Path, Message: m.Message, Hint: m.Hint})
+		p := Problem{File: m.File, Line: m.Line, Path: m.Path, Message: m.Message, Hint: m.Hint}
+		if placeless {
+			p.File, p.Line = "", 0
+		}
+		data.Problems = append(data.Problems, p)
 	}
 	return jrpc2.Errorf(failed, "%s", err.Error()).WithData(data)
+}
+
+// inlineError is an error of an experiment that came in a message, whose lines no user has seen.
+type inlineError struct{ error }
+
+func (e *inlineError) Unwrap() error { return e.error }
+
+// ofMessage makes *err an [inlineError].
+func ofMessage(err *error) {
+	if *err != nil {
+		*err = &inlineError{*err}
+	}
 }
 
 // progress tells the client what happens during a request.

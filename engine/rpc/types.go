@@ -223,6 +223,8 @@ type ErrorData struct {
 
 // Problem is a mistake of an experiment.
 type Problem struct {
+	File    string `json:"file,omitempty" jsonschema:"of the experiment; empty where the experiment came in the message"`
+	Line    int    `json:"line,omitempty" jsonschema:"in file, from 1; 0: the mistake is in no line"`
 	Path    string `json:"path" jsonschema:"of the field, such as sandbox.models.0.name"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`

@@ -44,16 +44,21 @@ class Error(Exception):
 
 
 class Problem:
-    """One mistake in a configuration: the field, what is wrong with it, and what to do."""
+    """One mistake in a configuration: the field, what is wrong with it, and what to do.
 
-    def __init__(self, field: str, message: str, hint: str = ""):
-        self.field, self.message, self.hint = field, message, hint
+    ``file`` and ``line`` say where it is in an experiment file; they are empty and 0 elsewhere.
+    """
+
+    def __init__(self, field: str, message: str, hint: str = "", file: str = "", line: int = 0):
+        self.field, self.message, self.hint, self.file, self.line = field, message, hint, file, line
 
     def __repr__(self) -> str:
         return f"Problem({self.field!r}, {self.message!r}, {self.hint!r})"
 
     def __str__(self) -> str:
         text = f"{self.field}: {self.message}" if self.field else self.message
+        if self.file:
+            text = f"{self.file}:{self.line}: {text}" if self.line else f"{self.file}: {text}"
         return f"{text}; {self.hint}" if self.hint else text
 
 
@@ -134,7 +139,10 @@ def of_answer(message: str, data: Optional[wire.ErrorData]) -> Error:
         return Error(message)
     kind = data["kind"]
     remedies = [dict(r) for r in data.get("remedies") or ()]
-    problems = [Problem(_field(p["path"]), p["message"], p.get("hint", "")) for p in data.get("problems") or ()]
+    problems = [
+        Problem(_field(p["path"]), p["message"], p.get("hint", ""), p.get("file", ""), p.get("line", 0))
+        for p in data.get("problems") or ()
+    ]
     if kind == "config":
         return ConfigError(message, problems, remedies=remedies)
     return _KINDS.get(kind, Error)("\n".join(map(str, problems)) or message, kind, remedies)

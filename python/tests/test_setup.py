@@ -74,8 +74,11 @@ class TestLoadConfig(Case):
             load_config(file)
         self.assertIn("did you mean `gpu_type`", str(caught.exception))
         self.assertGreaterEqual(len(caught.exception.problems), 2)
-        with self.assertRaisesRegex(ConfigError, "there is no such file"):
+        self.assertEqual([(p.file, p.line) for p in caught.exception.problems], [(str(file), 1), (str(file), 2), (str(file), 2)])
+        self.assertIn(f"{file}:2: models[0]: unknown key `nme`", str(caught.exception))
+        with self.assertRaises(ConfigError) as caught:
             load_config(self.dir / "none.yaml")
+        self.assertTrue(str(caught.exception).startswith(f"{self.dir / 'none.yaml'}: there is no such file"), caught.exception)
         with self.assertRaisesRegex(ConfigError, "GPUConfig.gpu_typ: unknown field; did you mean gpu_type"):
             GPUConfig(gpu_typ="A100")
         twice = ExperimentConfig(sandbox={"gpu": "A100", "models": ["org/m"], "timeout": 600})

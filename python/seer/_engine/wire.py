@@ -235,7 +235,9 @@ class Opened(TypedDict):
 
 
 class Problem(TypedDict):
+    file: NotRequired[str]
     hint: NotRequired[str]
+    line: NotRequired[int]
     message: str
     path: str
 
