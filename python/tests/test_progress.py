@@ -1,5 +1,7 @@
 """Progress in a terminal, in a kernel of Jupyter and nowhere, and what else a kernel has of its own."""
 
+import contextlib
+import io
 import json
 import os
 import pty
@@ -144,3 +146,14 @@ class TestShown(unittest.TestCase):
         self.assertEqual(lines[1], "[#####               ]  25% a <b> [2J")
         self.assertEqual(pages[1], '<progress value="0.250"></progress> a &lt;b&gt; [2J')
         self.assertTrue(pages[-1].startswith("weaker<br>failed after"), pages[-1])
+
+    def test_warnings_in_a_log(self):
+        """Where nobody looks, as in a job of Slurm, only warnings are written, each once."""
+        with contextlib.redirect_stderr(io.StringIO()) as log:
+            shown = display.new()
+            self.assertIsNotNone(shown)
+            shown.event({"kind": "step", "text": "booting", "request": "1", "event": {}})
+            shown.event({"kind": "warning", "text": "nothing confines\x1b[2J it", "request": "1", "event": {}})
+            shown.event({"kind": "done", "text": "ready", "request": "1", "event": {}})
+            shown.end(True)
+        self.assertEqual(log.getvalue(), "seer: nothing confines [2J it\n")

@@ -1,4 +1,4 @@
-"""Shows how far long work is: a bar in a notebook, a line in a terminal, and else nothing."""
+"""Shows how far long work is: a bar in a notebook, a line in a terminal, and else only warnings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 if TYPE_CHECKING:
@@ -52,13 +53,13 @@ class Shown:
 
 
 def new() -> Optional[Shown]:
-    """What shows a request here; None where nobody looks."""
+    """What shows a request here; None where nothing can be shown."""
     shows = kernel()
     if shows is not None:
         return Shown(_Notebook(shows).show)
     if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return Shown(_Terminal().show)
-    return None
+    return None if sys.stderr is None else Shown(_Log().show)
 
 
 def kernel() -> Any:
@@ -84,13 +85,27 @@ class _Notebook:
             self._handle.update(mimes, raw=True)
 
 
-class _Terminal:
+class _Log:
+    """A file or a pipe: nobody watches it, but what is weaker than was asked for must be in it."""
+
     def __init__(self) -> None:
         self._warned = 0
 
     def show(self, shown: Shown) -> None:
+        if said := self._new(shown):
+            with suppress(OSError, ValueError):  # a closed file is no reason to lose the work
+                sys.stderr.write(said)
+                sys.stderr.flush()
+
+    def _new(self, shown: Shown) -> str:
         said = "".join(f"seer: {w}\n" for w in shown.warnings[self._warned:])
         self._warned = len(shown.warnings)
+        return said
+
+
+class _Terminal(_Log):
+    def show(self, shown: Shown) -> None:
+        said = self._new(shown)
         line = "" if shown.ended is not None else _line(shown)[: shutil.get_terminal_size().columns - 1]
         sys.stderr.write("\r\033[K" + said + line)
         sys.stderr.flush()
