@@ -9,7 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -85,7 +88,7 @@ func (c Processes) Output(ctx context.Context, id string, offset int64, follow b
 // ctx is cancelled, the process and everything it started is killed.
 //
 // Run does not wait for a Read of stdin that is still blocked when the process
-// has ended.
+// has ended. When stdin cannot be read to its end, the process is killed, and that is the error.
 func (c Processes) Run(ctx context.Context, spec protocol.ProcessSpec, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
 	spec.Stdin = stdin != nil
 	if spec.ID == "" {
@@ -95,13 +98,20 @@ func (c Processes) Run(ctx context.Context, spec protocol.ProcessSpec, stdin io.
 	if err != nil {
 		return protocol.Process{}, err
 	}
-	ioCtx, stop := context.WithCancel(ctx)
-	defer stop()
+	ioCtx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	if stdin != nil {
-		go c.pumpStdin(ioCtx, p.ID, stdin)
+		go func() {
+			if err := c.pumpStdin(ioCtx, p.ID, stdin); err != nil {
+				stop(err)
+			}
+		}()
 	}
-	_, end, err := c.Output(ctx, p.ID, 0, true, stdout, stderr)
+	_, end, err := c.Output(ioCtx, p.ID, 0, true, stdout, stderr)
 	if err != nil {
+		if ctx.Err() == nil && ioCtx.Err() != nil {
+			err = context.Cause(ioCtx)
+		}
 		if !Ended(err) { // nobody would hear it
 			c.kill(ctx, p.ID)
 		}
@@ -159,24 +169,36 @@ func (c Processes) kill(ctx context.Context, id string) {
 	_ = c.Signal(ctx, id, "KILL")
 }
 
-func (c Processes) pumpStdin(ctx context.Context, id string, r io.Reader) {
+// pumpStdin sends what a reader gives. It returns the reader's error: to the process, the end of a part
+// would look like the end of the whole.
+func (c Processes) pumpStdin(ctx context.Context, id string, r io.Reader) error {
 	var offset int64
 	buf := make([]byte, 128<<10)
 	for {
 		n, rerr := r.Read(buf)
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
 		if n == 0 && rerr == nil {
 			continue
 		}
+		ended := noMoreInput(rerr)
+		if rerr != nil && !ended {
+			return fmt.Errorf("the command was killed because its input could not be read to the end: %w", rerr)
+		}
 		// An error here means that the process reads no more; its exit code tells.
-		next, err := c.writeOnce(ctx, id, offset, buf[:n], rerr != nil)
-		if err != nil || rerr != nil {
-			return
+		next, err := c.writeOnce(ctx, id, offset, buf[:n], ended)
+		if err != nil || ended {
+			return nil
 		}
 		offset = next
 	}
+}
+
+// noMoreInput reports whether an error of a reader is its end. A program may be started without an
+// input, and may close its own.
+func noMoreInput(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, io.ErrClosedPipe, os.ErrClosed, syscall.EBADF}, func(end error) bool { return errors.Is(err, end) })
 }
 
 func (c Processes) writeOnce(ctx context.Context, id string, offset int64, data []byte, eof bool) (int64, error) {

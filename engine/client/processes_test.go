@@ -4,10 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -61,5 +67,49 @@ func TestCancelledWhileItStarts(t *testing.T) {
 	}
 	if want := []string{"started", "POST /v1/processes/p-1/signal"}; !slices.Equal(seen, want) {
 		t.Errorf("the machine saw %q, not %q", seen, want)
+	}
+}
+
+// TestInputThatBreaks has the input of a command fail in its middle: the command must not take the
+// part for the whole.
+func TestInputThatBreaks(t *testing.T) {
+	over := make(chan struct{})
+	var once sync.Once
+	var killed atomic.Bool
+	l := testkit.UnixSocket(t)
+	testkit.ServeHTTP(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/processes/p-1/stdin":
+			if r.URL.Query().Has("eof") {
+				once.Do(func() { close(over) })
+			}
+			_, _ = io.WriteString(w, `{"offset":4}`)
+		case "/v1/processes/p-1/signal":
+			killed.Store(true)
+			_, _ = io.WriteString(w, "{}")
+		case "/v1/processes/p-1/output":
+			select {
+			case <-over:
+				_, _ = w.Write(protocol.AppendRecord(nil, protocol.RecordEnd, []byte(`{"id":"p-1"}`)))
+			case <-r.Context().Done():
+			}
+		default:
+			_ = json.NewEncoder(w).Encode(protocol.Process{ID: "p-1"})
+		}
+	}))
+	c, err := New("unix:"+l.Addr().String(), "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	broken := errors.New("the disk is on fire")
+	input := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken))
+	if _, err := c.Processes().Run(t.Context(), protocol.ProcessSpec{ID: "p-1", Shell: "cat"}, input, nil, nil); !errors.Is(err, broken) || !killed.Load() {
+		t.Errorf("%v, killed: %t", err, killed.Load())
+	}
+	for _, none := range []error{io.EOF, &os.PathError{Op: "read", Path: "/dev/stdin", Err: syscall.EBADF}} {
+		if _, err := c.Processes().Run(t.Context(), protocol.ProcessSpec{ID: "p-1", Shell: "cat"}, iotest.ErrReader(none), nil, nil); err != nil {
+			t.Errorf("without an input: %v", err)
+		}
 	}
 }
