@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
@@ -70,11 +72,43 @@ func (c Files) write(ctx context.Context, path string, r io.Reader, mode fs.File
 }
 
 func (c Files) put(ctx context.Context, path string, q url.Values, r io.Reader) error {
-	resp, err := c.do(ctx, http.MethodPut, path, q, r)
+	from := &source{r: r}
+	var body io.Reader = from
+	switch r.(type) {
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader: // never fail, and net/http knows their lengths
+		body = r
+	}
+	resp, err := c.do(ctx, http.MethodPut, path, q, body)
+	if failed := from.failed.Load(); err != nil && failed != nil && ctx.Err() == nil {
+		return *failed
+	}
 	if err != nil {
 		return err
 	}
 	drain(resp.Body)
+	return nil
+}
+
+// source keeps the error of a reader: net/http makes one of the connection of it, which blames the
+// sandbox.
+type source struct {
+	r      io.Reader
+	failed atomic.Pointer[error] // the transport may still read when the answer is there
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// Close closes the reader, if it can be closed.
+func (s *source) Close() error {
+	if c, ok := s.r.(io.Closer); ok {
+		return c.Close()
+	}
 	return nil
 }
 
