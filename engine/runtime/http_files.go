@@ -216,6 +216,11 @@ func getTree(w http.ResponseWriter, _ *http.Request, path string) error {
 	if !info.IsDir() {
 		return protocol.Errorf(protocol.Invalid, "%s is not a folder", path)
 	}
+	dir, err := os.Open(path) // an answer that has begun could not say that this may not be read
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	w.Header().Set("Content-Type", "application/x-tar")
 	if err := tartree.Pack(w, path); err != nil {
 		httpx.Abort(err)

@@ -126,7 +126,7 @@ func (u *Unread) parse(h *tar.Header) {
 
 // PartialError tells which entries of a folder are missing where it was copied to: they
 // vanished meanwhile, or may not be read. All others are there. The code is [protocol.NotFound]
-// where all of them had vanished, else [protocol.Failed].
+// where all of them had vanished, else [protocol.Invalid].
 type PartialError struct{ err *protocol.Error }
 
 func (e *PartialError) Error() string { return e.err.Message }
@@ -139,7 +139,7 @@ func (u *Unread) Err() error {
 		text = fmt.Sprintf("%d entries vanished while the folder was read: %s; ", v.N, shownNames(v.Names))
 	}
 	if f := u.forbidden; f.N > 0 {
-		code = protocol.Failed
+		code = protocol.Invalid
 		text += fmt.Sprintf("%d entries may not be read: %s; ", f.N, shownNames(f.Names))
 	}
 	if text == "" {

@@ -100,10 +100,10 @@ func TestUnread(t *testing.T) {
 		code    protocol.Code
 	}{
 		"": {map[string]string{"comment": "of git archive"}, ""},
-		"2 entries may not be read: a, b; the rest was copied":                         {map[string]string{forbiddenKey: `{"n":2,"names":["a","b"]}`}, protocol.Failed},
+		"2 entries may not be read: a, b; the rest was copied":                         {map[string]string{forbiddenKey: `{"n":2,"names":["a","b"]}`}, protocol.Invalid},
 		`1 entries vanished while the folder was read: "\x1b[2J"; the rest was copied`: {map[string]string{vanishedKey: `{"n":1,"names":["\u001b[2J"]}`}, protocol.NotFound},
 		"1 entries vanished while the folder was read: ?; the rest was copied":         {map[string]string{vanishedKey: "no JSON"}, protocol.NotFound},
-		"1 entries may not be read: ?; the rest was copied":                            {map[string]string{forbiddenKey: "{}"}, protocol.Failed},
+		"1 entries may not be read: ?; the rest was copied":                            {map[string]string{forbiddenKey: "{}"}, protocol.Invalid},
 	} {
 		_, err := Unpack(bytes.NewReader(header(c.records)), t.TempDir())
 		if protocol.CodeOf(err) != c.code || (err != nil && err.Error() != text) {

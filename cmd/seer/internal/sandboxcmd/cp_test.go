@@ -1,9 +1,26 @@
 package sandboxcmd
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/engine"
 )
+
+// What keeps a file of this computer from being read is no fault of the machine.
+func TestFileThatCannotBeRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := os.Stat(filepath.Join(file, "below"))
+	if err = cli.ProviderError(readError(err)); engine.KindOf(err) != engine.KindConfig || err.Error() != filepath.Join(file, "below")+" cannot be read: not a directory" {
+		t.Errorf("%s: %v", engine.KindOf(err), err)
+	}
+}
 
 func TestParsePlace(t *testing.T) {
 	for text, want := range map[string][2]string{

@@ -89,10 +89,18 @@ func pythonSpec(code string, given bool, timeout time.Duration) func(context.Con
 	}
 }
 
+// unreadable is a file of this computer that cannot be read. It has no name of a system call.
+type unreadable struct{ err *fs.PathError }
+
+func (e *unreadable) Error() string {
+	return fmt.Sprintf("%s cannot be read: %v", e.err.Path, e.err.Err)
+}
+func (e *unreadable) Unwrap() error { return e.err }
+
 func readError(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
-		return fmt.Errorf("%s cannot be read: %w", p.Path, p.Err)
+		return &unreadable{p}
 	}
 	return err
 }
