@@ -156,6 +156,11 @@ func kindOfRuntime(err error) (Kind, bool) {
 		return KindNoSpace, true
 	case protocol.Unavailable:
 		return KindProvider, true
+	case protocol.Unsupported:
+		if errors.Is(err, e) {
+			return KindUnsupported, true
+		}
+		return KindProvider, true // made by what stands before a machine, which is not reached
 	case protocol.Invalid:
 		return KindConfig, true
 	}

@@ -12,6 +12,19 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
+// between is an answer of what stands before a machine, told as one of the machine.
+type between struct{}
+
+func (*between) Error() string { return "403 Forbidden" }
+
+func (*between) As(target any) bool {
+	e, ok := target.(**protocol.Error)
+	if ok {
+		*e = protocol.Errorf(protocol.Unsupported, "403 Forbidden")
+	}
+	return ok
+}
+
 // What cannot be read or written is the user's to mend, wherever it is found, and no
 // fault of a machine or of Seer.
 func TestKindsOfFiles(t *testing.T) {
@@ -30,6 +43,8 @@ func TestKindsOfFiles(t *testing.T) {
 		{&os.LinkError{Op: "rename", Old: "/a", New: "/b", Err: syscall.EACCES}, KindConfig},
 		{&fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, KindNoSpace},
 		{protocol.Errorf(protocol.Invalid, "/usr/x: read-only file system"), KindConfig},
+		{protocol.Errorf(protocol.Unsupported, "the machine is Windows on x86_64"), KindUnsupported},
+		{&between{}, KindProvider},
 		{os.NewSyscallError("connect", syscall.EACCES), KindProvider},
 		{errors.New("lost"), KindProvider},
 	} {
