@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest"
@@ -186,5 +187,45 @@ func TestForkThatFailed(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// A command that is killed because its sandbox ends says so: its exit code is also that of one that
+// was killed because the memory was full.
+func TestExecWhoseSandboxEnds(t *testing.T) {
+	t.Parallel()
+	e := installed.Engine(t)
+	c, _ := serve(t, e)
+	var started struct {
+		Result struct {
+			ID string `json:"id"`
+		} `json:"result"`
+	}
+	got := c.answer(request("sandbox.start", map[string]any{"dir": t.TempDir(), "experiment": map[string]any{"sandbox": map[string]any{"provider": "local", "timeout": 600}}}))
+	if err := json.Unmarshal([]byte(got), &started); err != nil || started.Result.ID == "" {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	id := started.Result.ID
+	ended := make(chan error, 1)
+	go func() {
+		b, err := e.Open(t.Context(), id)
+		for err == nil {
+			if _, missing := b.ReadFile(t.Context(), "/workspace/running"); missing == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		ended <- errors.Join(err, e.Terminate(t.Context(), id))
+	}()
+	var answer struct {
+		Result rpc.ExecResult  `json:"result"`
+		Error  json.RawMessage `json:"error"` // where the end of the sandbox was seen before that of the command
+	}
+	got = c.answer(request("sandbox.exec", map[string]any{"sandbox": id, "shell": "touch /workspace/running; sleep 1000"}))
+	if err := json.Unmarshal([]byte(got), &answer); err != nil || answer.Error == nil && !strings.Contains(string(answer.Result.Stderr), "killed with its sandbox: ") {
+		t.Errorf("%v\n%s\n%s", err, got, answer.Result.Stderr)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

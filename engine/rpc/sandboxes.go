@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -183,7 +184,21 @@ func (s *Server) exec(ctx context.Context, p ExecParams) (ExecResult, error) {
 		}
 		return ExecResult{}, err
 	}
+	if process.MachineEnds {
+		fmt.Fprintf(&stderr.Buffer, "seer: the command was killed with its sandbox: %v\n", whyEnded(ctx, b))
+	}
 	return ExecResult{
 		ExitCode: process.ExitCode, Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Truncated: stdout.more || stderr.more, TimedOut: process.TimedOut,
 	}, nil
+}
+
+// endPatience is how long a provider may take to say why a machine has ended.
+const endPatience = 15 * time.Second
+
+// whyEnded is why a command was killed with its sandbox: its exit code is also that of one that was
+// killed because the memory was full.
+func whyEnded(ctx context.Context, b *engine.Sandbox) error {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	return cmp.Or(b.Runtime().AwaitEnd(ctx), errors.New("the machine ends, and its provider does not say why yet"))
 }

@@ -162,7 +162,10 @@ func (j *job) command(room int) *mcp.CallToolResult {
 		return reply.Answer(r)
 	}
 	r.State, r.ExitCode, r.Signal, r.TimedOut = "exited", &j.end.ExitCode, j.end.Signal, j.end.TimedOut
-	if r.Signal == "KILL" && !r.TimedOut {
+	switch {
+	case j.end.MachineEnds:
+		r.Note = "It was killed because the sandbox ends."
+	case r.Signal == "KILL" && !r.TimedOut:
 		r.Note = "It was killed (by somebody, or because the memory was full)."
 	}
 	return reply.Answer(r)
