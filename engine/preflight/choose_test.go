@@ -320,7 +320,7 @@ func TestOptionsOfAnUnknownProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := preflight.Check(t.Context(), exp, l.facts)
-	if err != nil || report.Err() == nil || !strings.Contains(report.Err().Error(), "e.yaml:1: sandbox.provider_options.rumpod: there is no provider `rumpod`; known are cloud, local, modal, runpod") {
+	if err != nil || report.Err() == nil || !strings.Contains(report.Err().Error(), "e.yaml:1: sandbox.provider_options.rumpod: there is no provider `rumpod`; did you mean runpod? known are cloud, local, modal, runpod") {
 		t.Errorf("got %v, %v", report.Err(), err)
 	}
 }

@@ -170,7 +170,7 @@ func (c *check) fetched() {
 }
 
 func (c *check) unknownSource(at string, m experiment.Model) {
-	hint := c.plugins(c.facts.Sources)
+	hint := c.plugins(m.Source, c.facts.Sources)
 	if m.Source == experiment.SourceHub {
 		hint = "use a folder, as in ./" + filepath.Base(m.Name)
 		if info, err := os.Stat(filepath.Join(filepath.Dir(c.exp.File), m.Name)); c.exp.File != "" && err == nil && info.IsDir() {
@@ -199,7 +199,7 @@ func (c *check) interfaces() {
 	for i, s := range c.exp.Serve {
 		at := fmt.Sprintf("serve.%d", i)
 		if !slices.Contains(c.facts.ExposeModes, s.ExposeAs) {
-			c.fail(at+".expose_as", fmt.Sprintf("there is no expose mode `%s`", s.ExposeAs), c.plugins(c.facts.ExposeModes))
+			c.fail(at+".expose_as", fmt.Sprintf("there is no expose mode `%s`", s.ExposeAs), c.plugins(s.ExposeAs, c.facts.ExposeModes))
 		}
 		if c.need(at+".file", s.File, aFile) {
 			c.interfaceText(at+".file", s.File)

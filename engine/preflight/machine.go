@@ -108,11 +108,11 @@ func (c machineCheck) providers() {
 		if named == 0 && name != localProvider {
 			if len(c.wants) > 0 { // else it is said already
 				c.fail("sandbox.gpu", fmt.Sprintf("this computer has no %s, and the provider `%s` is not installed", strings.Join(c.exp.Sandbox.GPU, " or "), name),
-					"leave gpu empty (null) to run on the CPU; "+c.plugins(c.known()))
+					"leave gpu empty (null) to run on the CPU; "+c.plugins("", c.known()))
 			}
 			continue
 		}
-		c.fail(at, fmt.Sprintf("there is no provider `%s`", name), c.plugins(c.known()))
+		c.fail(at, fmt.Sprintf("there is no provider `%s`", name), c.plugins(name, c.known()))
 	}
 	if len(c.candidates) > 0 {
 		c.report.Provider = c.candidates[0].ProviderInfo
@@ -128,7 +128,7 @@ func noGPUProvider(c machineCheck) {
 			"name one of them in provider, or in providers.default_gpu of your configuration")
 		return
 	}
-	c.fail("sandbox.gpu", lacks+", and no installed provider is for GPUs", "name one in provider, or leave gpu empty (null) to run on the CPU; "+c.plugins(c.known()))
+	c.fail("sandbox.gpu", lacks+", and no installed provider is for GPUs", "name one in provider, or leave gpu empty (null) to run on the CPU; "+c.plugins("", c.known()))
 }
 
 // checkOptions checks for whom provider_options are. Where an override has named the provider, the
@@ -139,7 +139,7 @@ func checkOptions(c machineCheck) {
 	for name := range s.ProviderOptions {
 		at := "sandbox.provider_options." + name
 		if _, ok := c.providerNamed(name); !ok {
-			c.fail(at, fmt.Sprintf("there is no provider `%s`", name), c.plugins(c.known()))
+			c.fail(at, fmt.Sprintf("there is no provider `%s`", name), c.plugins(name, c.known()))
 		} else if len(s.Providers) == 0 && !slices.Contains(usual, name) && c.exp.Position("sandbox.provider").Set == "" {
 			c.fail(at, "`"+name+"` is not a provider of this experiment", "use "+strings.Join(usual, " or ")+", or name it under provider")
 		}

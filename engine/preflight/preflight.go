@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/policy"
 	"github.com/seer-engine/seer/engine/remedy"
+	"github.com/seer-engine/seer/internal/spelling"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -206,9 +207,12 @@ func (c *check) add(s Severity, path, message, hint string, remedies []remedy.Re
 	c.report.Findings = append(c.report.Findings, Finding{Severity: s, Error: *finding})
 }
 
-// plugins says which values are known and where more would be found.
-func (c *check) plugins(known []string) string {
+// plugins says which values are known, which one word was meant to be, and where more would be found.
+func (c *check) plugins(word string, known []string) string {
 	hint := "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	if near := spelling.Nearest(word, known); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
 	if len(known) == 0 {
 		hint = "none is known"
 	}

@@ -211,6 +211,8 @@ func TestFindings(t *testing.T) {
 		{"no isolation", "sandbox: {isolation: none, local_files: [[./agent.py, /root/agent.py]]}", "sandbox.local_files.0.1: without isolation `/root/agent.py` would be written on this computer itself; use a place under /workspace"},
 		{"same place", "sandbox: {local_files: [[./agent.py, /w]], local_dirs: [{local: ./data, remote: /w}]}", "sandbox.local_dirs.0.remote: `/w` is the place of sandbox.local_files.0 as well; choose another place"},
 		{"under a file", "sandbox: {local_files: [[./agent.py, /w/a], [./helpers.py, /w/a/b]]}", "sandbox.local_files.1.1: `/w/a/b` is under `/w/a`, which is a file; choose another place"},
+		{"misspelt mode", "serve: [{file: interface.py, expose_as: libary}]", "serve.0.expose_as: there is no expose mode `libary`; did you mean library? known are library, mcp"},
+		{"misspelt provider", "sandbox: {provider: locl}", "sandbox.provider: there is no provider `locl`; did you mean local? known are cloud, local"},
 		{"expose mode", "serve: [{file: interface.py, expose_as: hologram}]", "serve.0.expose_as: there is no expose mode `hologram`; known are library, mcp, prompt; plugins are looked for in /plugins"},
 		{"nothing exposed", "serve: [{file: plain.py}]", "serve.0.file: `DIR/plain.py` exposes nothing; put @expose before each function that the agent may call"},
 		{"no interface", "serve: [{file: none.py}]", "serve.0.file: there is no `DIR/none.py`"},

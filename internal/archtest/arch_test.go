@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"engine/machine/local/...":    {"engine/gpulease", "engine/policy", "internal/bootid", "sdk", "engine/protocol/parking", "sdk/gpu", "engine/state", "engine/isolation", "engine/isolation/cgroup", "engine/netproxy", "engine/image", "engine/machine/local/...", "internal/text"},
 	"engine/experiment":           {"internal/spelling", "sdk"},
 	"engine/policy":               {"sdk", "internal/spelling", "internal/yamldoc"},
-	"engine/preflight":            {"engine/policy", "sdk", "sdk/gpu", "engine/experiment", "engine/preflight/pyreq", "engine/workspace"},
+	"engine/preflight":            {"engine/policy", "sdk", "sdk/gpu", "engine/experiment", "engine/preflight/pyreq", "engine/workspace", "internal/spelling"},
 	"engine/preflight/pyreq":      {},
 	"engine/trust":                {"sdk", "engine/state", "engine/plugin/sign"},
 	"engine/trust/effects":        {"sdk", "engine/agent", "engine/agent/profile", "engine/build/pipconfig", "engine/errdefs", "engine/experiment", "engine/isolation", "engine/plan", "engine/preflight", "engine/snapshot", "engine/trust"},
