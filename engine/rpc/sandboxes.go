@@ -121,8 +121,11 @@ func (s *Server) save(ctx context.Context, p SaveParams) (SaveResult, error) {
 	return SaveResult{Name: saved.Name, ID: saved.ID}, err
 }
 
-// defaultLimit is how much output is kept, in bytes.
-const defaultLimit = 10 << 20
+// How much output is kept, in bytes. A client reads an answer as one line.
+const (
+	defaultLimit = 10 << 20
+	maxLimit     = 64 << 20
+)
 
 // head keeps the first bytes that are written to it.
 type head struct {
@@ -151,6 +154,8 @@ func (p ExecParams) check() error {
 	switch {
 	case given != 1:
 		return refuse(engine.KindConfig, "the command must be exactly one of argv, shell and python")
+	case p.Limit < 0 || p.Limit > maxLimit:
+		return refuse(engine.KindConfig, "the limit of %d bytes is not between 0 and %d; for more, write the output to a file of the sandbox and download it", p.Limit, maxLimit)
 	case p.Python != "" && (p.Cwd != "" || len(p.Env) > 0 || p.Seconds != 0):
 		return refuse(engine.KindConfig, "python takes no cwd, env and seconds; use argv with python3")
 	}

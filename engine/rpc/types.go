@@ -76,7 +76,7 @@ type ExecParams struct {
 	Env     map[string]string `json:"env,omitempty"`
 	Stdin   []byte            `json:"stdin,omitempty"`
 	Seconds float64           `json:"seconds,omitempty" jsonschema:"after which the command is killed; 0 = never"`
-	Limit   int64             `json:"limit,omitempty" jsonschema:"bytes that are kept of each of stdout and stderr; default 10485760"`
+	Limit   int64             `json:"limit,omitempty" jsonschema:"bytes that are kept of each of stdout and stderr; default 10485760, at most 67108864"`
 }
 
 // ExecResult is how a command ended. A command that failed is no error.

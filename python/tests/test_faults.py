@@ -210,6 +210,26 @@ class TestFaults(Case):
         self.assertIn("SEER_PROGRAM", line)
         self.assertEqual(child.wait(PATIENCE), 0)
 
+    def test_an_answer_that_cannot_be_read(self):
+        code = "import sys; sys.stdin.readline(); print('no message', flush=True); sys.stdin.read()"
+        program = self.write("seer", f"#!{sys.executable}\n{code}\n")
+        program.chmod(0o755)
+        child, line = self.program(f"""
+            import os
+            os.environ["SEER_PROGRAM"] = {str(program)!r}
+            from support import config
+            from seer import EngineError
+            from seer.environment import Sandbox
+            for _ in range(2):
+                try:
+                    Sandbox(config()).start()
+                except EngineError as e:
+                    said = str(e)
+            print(said, flush=True)
+        """)
+        self.assertIn("its answer cannot be read", line)
+        self.assertEqual(child.wait(PATIENCE), 0)
+
     def test_fork_before_use(self):
         """A child that was forked after the import, and before anything was started."""
         child, line = self.program("""

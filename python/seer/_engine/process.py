@@ -175,25 +175,32 @@ class Engine:
 
     async def _read(self, process: asyncio.subprocess.Process, answers: dict[int, asyncio.Future[Any]]) -> None:
         assert process.stdout is not None
-        async for line in process.stdout:
-            message = json.loads(line)
-            if message.get("method") == "event":
-                self._tell(message["params"])
-                continue
-            waiting = answers.get(message.get("id"))
-            if waiting is None or waiting.done():
-                continue
-            if "error" in message:
-                error = message["error"]
-                waiting.set_exception(errors.of_answer(error["message"], error.get("data")))
-                waiting.exception()  # nobody may be left to hear it
-            else:
-                waiting.set_result(message["result"])
+        unread = ""
+        try:
+            async for line in process.stdout:
+                self._hear(json.loads(line), answers)
+        except Exception as e:  # without an end of the process, every request would wait forever
+            unread = f"its answer cannot be read: {type(e).__name__}: {e}"
+            process.kill()
         await process.wait()
         for waiting in answers.values():
             if not waiting.done():
-                waiting.set_exception(self._ended())
+                waiting.set_exception(errors.EngineError(f"the engine was ended: {unread}") if unread else self._ended())
                 waiting.exception()
+
+    def _hear(self, message: dict[str, Any], answers: dict[int, asyncio.Future[Any]]) -> None:
+        if message.get("method") == "event":
+            self._tell(message["params"])
+            return
+        waiting = answers.get(message.get("id", -1))
+        if waiting is None or waiting.done():
+            return
+        if "error" in message:
+            error = message["error"]
+            waiting.set_exception(errors.of_answer(error["message"], error.get("data")))
+            waiting.exception()  # nobody may be left to hear it
+        else:
+            waiting.set_result(message["result"])
 
     def _tell(self, params: wire.Progress) -> None:
         event = self._events.get(params["request"])

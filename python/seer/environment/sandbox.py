@@ -149,8 +149,8 @@ class Sandbox:
         """Runs a command. A string runs in a shell; a list is a program and its arguments.
 
         ``timeout`` is in seconds (default: no limit). ``limit`` is how many bytes of stdout and of
-        stderr are kept, each (default: 10 MiB). With ``check``, a command that fails raises a
-        CommandError.
+        stderr are kept, each (default: 10 MiB, at most 64 MiB). With ``check``, a command that fails
+        raises a CommandError.
         """
         params: wire.ExecParams = {
             "sandbox": self.sandbox_id, "cwd": cwd or "", "env": env or {}, "stdin": _encoded(input),
