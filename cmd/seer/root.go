@@ -76,6 +76,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)
+	cli.StrictDefaults(root)
 	return root
 }
 

@@ -22,14 +22,40 @@ func Args(least, most int, what string) cobra.PositionalArgs {
 
 // Family is a command that only has others below it.
 func Family(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, given []string) error {
-		if len(given) > 0 {
-			return Usagef("unknown command %q for %q%s", given[0], cmd.CommandPath(), suggest(cmd, given[0]))
-		}
-		return cmd.Help()
-	}}
+	c := &cobra.Command{Use: use, Short: short, RunE: onlyCommands}
 	c.AddCommand(commands...)
 	return c
+}
+
+func onlyCommands(cmd *cobra.Command, given []string) error {
+	if len(given) > 0 {
+		return unknown(cmd, given[0])
+	}
+	return cmd.Help()
+}
+
+func unknown(cmd *cobra.Command, typed string) error {
+	return Usagef("unknown command %q for %q%s", typed, cmd.CommandPath(), suggest(cmd, typed))
+}
+
+// StrictDefaults adds the commands help and completion of cobra, which report no mistake by themselves.
+func StrictDefaults(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, given []string) error {
+				of, rest, _ := root.Find(given)
+				if len(rest) > 0 {
+					return unknown(of, rest[0])
+				}
+				return nil
+			}
+		case "completion":
+			c.Args, c.RunE = cobra.ArbitraryArgs, onlyCommands
+		}
+	}
 }
 
 func suggest(cmd *cobra.Command, typed string) string {

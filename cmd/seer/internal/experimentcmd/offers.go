@@ -51,6 +51,9 @@ every form of A100; H100-SXM matches only that form.`,
 		if q.GPUCount < 1 {
 			return cli.Usagef("--gpu-count must be 1 or more")
 		}
+		if most < 0 {
+			return cli.Usagef("--max-price must be 0 or more")
+		}
 		if cpu && len(gpus) > 0 {
 			return cli.Usagef("--cpu and --gpu exclude each other")
 		}
