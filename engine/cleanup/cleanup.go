@@ -66,11 +66,13 @@ func (c *Cleaner) GC(ctx context.Context, providers ...string) (machine.GCReport
 	return report, errdefs.Wrap(errdefs.KindInternal, err)
 }
 
-// sweepRelays removes what the runs of ended sandboxes have left.
+// sweepRelays removes what the runs of ended sandboxes have left. A record that cannot be read,
+// such as one of a newer Seer, may be of a live sandbox; [machine.Driver.GC] has reported it.
 func (c *Cleaner) sweepRelays() error {
 	return errors.Join(c.Store.SweepAgents(), c.Store.SweepRelays(func(id string) bool {
 		r, err := c.Ledger.Get(id)
-		return err == nil && r.Live()
+		var unknown *machine.NotFoundError
+		return !errors.As(err, &unknown) && (err != nil || r.Live())
 	}))
 }
 

@@ -226,6 +226,26 @@ func TestGCOfWhatWasLeft(t *testing.T) {
 	}
 }
 
+// A sandbox whose record this version cannot read may live: its relay stays, and the report names
+// the record.
+func TestGCKeepsTheRelayOfAnUnreadableRecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const id = "sb-newerseer1"
+	record := b.put(b.state, "sandboxes/"+id+".json", `{"version":99,"id":"`+id+`","key":"k","state":"running"}`)
+	relay, err := b.Store.RunDirs().Relay(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := b.GC(t.Context())
+	if err != nil || len(missing(relay)) > 0 {
+		t.Errorf("%v, lost %v", err, missing(relay))
+	}
+	if len(report.Failed) != 1 || !strings.Contains(report.Failed[0].Why, record) {
+		t.Errorf("the report does not name %s: %+v", record, report)
+	}
+}
+
 // Where it is not known what snapshots need, nothing is removed.
 func TestNothingIsPrunedWithoutTheSnapshots(t *testing.T) {
 	t.Parallel()
