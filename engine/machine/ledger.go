@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,7 @@ func (l *Ledger) Add(ctx context.Context, r *Record) error {
 		if r.CreatedAt.IsZero() {
 			r.CreatedAt = l.clock.Now()
 		}
-		return l.write(r)
+		return l.write(r, nil)
 	})
 }
 
@@ -111,16 +112,24 @@ func (l *Ledger) checkName(r *Record) error {
 }
 
 // Update changes one record under the lock and returns it as it is then. If
-// change returns an error, nothing is written.
+// change returns an error, nothing is written. What a newer Seer has noted in the record stays.
 func (l *Ledger) Update(ctx context.Context, id string, change func(*Record) error) (r Record, err error) {
 	err = l.locked(ctx, func() (err error) {
 		if r, err = l.Get(id); err != nil {
 			return err
 		}
+		before, err := os.ReadFile(l.file(id))
+		if err != nil {
+			return err
+		}
+		known, err := json.Marshal(&r) // now, as change may change what r leads to
+		if err != nil {
+			return err
+		}
 		if err := change(&r); err != nil {
 			return err
 		}
-		return l.write(&r)
+		return l.write(&r, func(after []byte) []byte { return KeepUnknown(before, known, after) })
 	})
 	return r, err
 }
@@ -200,13 +209,22 @@ func (l *Ledger) locked(ctx context.Context, do func() error) error {
 	return state.Locked(ctx, l.path("lock"), do)
 }
 
-func (l *Ledger) write(r *Record) error {
+// write writes a record, with what keep adds to its JSON; nil = nothing.
+func (l *Ledger) write(r *Record, keep func([]byte) []byte) error {
 	r.UpdatedAt = l.clock.Now()
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return state.WriteFile(l.file(r.ID), append(data, '\n'), 0o600)
+	if keep != nil {
+		data = keep(data)
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, data, "", "  "); err != nil {
+		return err
+	}
+	text.WriteByte('\n')
+	return state.WriteFile(l.file(r.ID), text.Bytes(), 0o600)
 }
 
 func (l *Ledger) path(elem string) string    { return filepath.Join(l.dir, elem) }

@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -186,6 +187,54 @@ func TestRecordsArePrivateAndKeptWhole(t *testing.T) {
 	}
 	if r, _ = l.Get(r.ID); r.CostPerHour != 20 {
 		t.Error("a refused change was written")
+	}
+}
+
+// What a newer version has noted stays, also in parts of the record; what is deleted goes.
+func TestUpdateKeepsWhatANewerVersionHasNoted(t *testing.T) {
+	l, dir := openLedger(t)
+	r := add(t, l, "sb-aaaaaaaaaa", "x", sdk.Running)
+	path := filepath.Join(dir, r.ID+".json")
+	text := `{"version":1,"id":"sb-aaaaaaaaaa","key":"k","owner":"o","provider":"cloud","state":"running","message":"known",
+		"created_at":"2030-01-01T00:00:00Z","updated_at":"2030-01-01T00:00:00Z","later":{"n":12345678901234567890},
+		"lease":{"kind":"attached","ttl_seconds":60,"pace":7},
+		"services":[{"name":"gone","mark":1},{"name":"stays","mark":2}],
+		"extra":{"theirs":{"a":[1]}}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Heartbeat(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err := l.Update(t.Context(), r.ID, func(r *machine.Record) error {
+		r.Message, r.Services = "", append(r.Services[1:2:2], machine.Service{Name: "new"})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Message  *string
+		Later    struct{ N json.Number }
+		Lease    struct{ Pace int }
+		Services []struct {
+			Name string
+			Mark int
+		}
+		Extra struct{ Theirs struct{ A []int } }
+	}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &got)
+	}
+	if err != nil || got.Message != nil || got.Later.N != "12345678901234567890" || got.Lease.Pace != 7 || len(got.Extra.Theirs.A) != 1 {
+		t.Errorf("%v, %s", err, data)
+	}
+	if s := got.Services; len(s) != 2 || s[0].Name != "stays" || s[0].Mark != 2 || s[1].Mark != 0 {
+		t.Errorf("services %+v", s)
+	}
+	if r, err = l.Get(r.ID); err != nil || r.Lease.Heartbeat.IsZero() {
+		t.Errorf("%+v, %v", r.Lease, err)
 	}
 }
 

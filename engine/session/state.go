@@ -63,9 +63,13 @@ func StateOf(r machine.Record) (state State) {
 	return state
 }
 
-// SetState changes what a record keeps of the session.
+// SetState changes what a record keeps of the session. What a newer Seer has noted there stays.
 func SetState(r *machine.Record, change func(*State)) error {
 	state := StateOf(*r)
+	known, err := json.Marshal(state) // now, as change may change what state leads to
+	if err != nil {
+		return err
+	}
 	change(&state)
 	data, err := json.Marshal(state)
 	if err != nil {
@@ -74,7 +78,7 @@ func SetState(r *machine.Record, change func(*State)) error {
 	if r.Extra == nil {
 		r.Extra = map[string]json.RawMessage{}
 	}
-	r.Extra[stateKey] = data
+	r.Extra[stateKey] = machine.KeepUnknown(r.Extra[stateKey], known, data)
 	return nil
 }
 
