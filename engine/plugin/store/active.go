@@ -28,11 +28,11 @@ func (s *Store) Pending() (map[string]string, error) {
 
 // Activate makes a stored version the one that is used, such as an older one again.
 func (s *Store) Activate(ctx context.Context, digest string) error {
-	in, err := s.Lookup(digest)
-	if err != nil {
-		return err
-	}
 	return s.update(ctx, func(l *ledger) error {
+		in, err := s.Lookup(digest)
+		if err != nil {
+			return err
+		}
 		l.Active[in.ID] = digest
 		if l.Pending[in.ID] == digest {
 			delete(l.Pending, in.ID)

@@ -27,10 +27,10 @@ var ErrRevoked = errors.New("the grant that the update would follow was taken ba
 
 // Adopt makes a decision of an installation hold.
 func (s *Store) Adopt(ctx context.Context, a Adoption) error {
-	if _, err := s.Lookup(a.Digest); err != nil {
-		return err
-	}
 	return s.update(ctx, func(l *ledger) error {
+		if _, err := s.Lookup(a.Digest); err != nil {
+			return err
+		}
 		if err := l.pin(a, seconds(s.now())); err != nil {
 			return err
 		}
@@ -62,10 +62,10 @@ func (l *ledger) pin(a Adoption, now time.Time) error {
 
 // SetPending notes that a version waits for a grant. The active one stays.
 func (s *Store) SetPending(ctx context.Context, id, digest string) error {
-	if _, err := s.Lookup(digest); err != nil {
-		return err
-	}
 	return s.update(ctx, func(l *ledger) error {
+		if _, err := s.Lookup(digest); err != nil {
+			return err
+		}
 		l.Pending[id] = digest
 		return nil
 	})

@@ -84,8 +84,9 @@ func emptyLedger() *ledger {
 	return &ledger{Version: ledgerVersion, Active: map[string]string{}, Pending: map[string]string{}, Signers: map[string]Signer{}}
 }
 
-// update changes what holds, as a whole and while nobody else does.
-func (s *Store) update(ctx context.Context, change func(*ledger) error) error {
+// update changes what holds, as a whole and while nobody else does; then follows under the same
+// lock. Who looks up a bundle does so in change: before it, somebody else may remove the bundle.
+func (s *Store) update(ctx context.Context, change func(*ledger) error, then ...func() error) error {
 	return s.locked(ctx, func() error {
 		l, err := s.read()
 		if err != nil {
@@ -104,7 +105,15 @@ func (s *Store) update(ctx context.Context, change func(*ledger) error) error {
 		if err := s.step("grants"); err != nil {
 			return err
 		}
-		return state.WriteFile(s.GrantsFile(), append(data, '\n'), 0o600)
+		if err := state.WriteFile(s.GrantsFile(), append(data, '\n'), 0o600); err != nil {
+			return err
+		}
+		for _, do := range then {
+			if err := do(); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -135,7 +135,7 @@ func (s *Store) Remove(ctx context.Context, digest string) error {
 	if !digestPattern().MatchString(digest) {
 		return fmt.Errorf("%q is not a digest like sha256:… (64 hex digits)", digest)
 	}
-	err := s.update(ctx, func(l *ledger) error {
+	forget := func(l *ledger) error {
 		for _, m := range []map[string]string{l.Active, l.Pending} {
 			for id, d := range m {
 				if d == digest {
@@ -144,11 +144,8 @@ func (s *Store) Remove(ctx context.Context, digest string) error {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		return err
 	}
-	return s.locked(ctx, func() error {
+	return s.update(ctx, forget, func() error {
 		if _, err := os.Stat(s.folder(digest)); missing(err) {
 			return &NotStoredError{digest}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -201,6 +202,85 @@ func TestRemove(t *testing.T) {
 	testkit.WantError(t, err, "provider-tiny", "install it")
 	if !slices.Equal(dirs, []string{two.Dir}) {
 		t.Error(dirs)
+	}
+}
+
+// watched calls asked with how often its error was asked for: once before each look at a lock.
+type watched struct {
+	context.Context
+	count *atomic.Int32
+	asked func(n int32)
+}
+
+func (w watched) Err() error {
+	w.asked(w.count.Add(1))
+	return w.Context.Err()
+}
+
+// Nothing becomes active that another process is just removing.
+func TestActivateWhatIsBeingRemoved(t *testing.T) {
+	for name, activate := range map[string]func(context.Context, *Store, Installed) error{
+		"adopt": func(ctx context.Context, s *Store, in Installed) error {
+			return s.Adopt(ctx, Adoption{ID: in.ID, Digest: in.Digest, Activate: true, Unlooked: true})
+		},
+		"activate": func(ctx context.Context, s *Store, in Installed) error { return s.Activate(ctx, in.Digest) },
+		"pending":  func(ctx context.Context, s *Store, in Installed) error { return s.SetPending(ctx, in.ID, in.Digest) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			in := w.put(expose(t))
+			waits, done := make(chan struct{}), make(chan error, 1)
+			other := w.open(nil)
+			remover := w.open(func(step string) error {
+				if step == "remove" {
+					go func() {
+						ctx := watched{t.Context(), new(atomic.Int32), func(n int32) {
+							if n == 1 {
+								close(waits)
+							}
+						}}
+						done <- activate(ctx, other, in)
+					}()
+					<-waits // it wants the lock, which this process holds
+				}
+				return nil
+			})
+			if err := remover.Remove(t.Context(), in.Digest); err != nil {
+				t.Error(err)
+			}
+			var gone *NotStoredError
+			if err := <-done; !errors.As(err, &gone) {
+				t.Errorf("it was made active: %v", err)
+			}
+			w.nothingIsActive()
+		})
+	}
+}
+
+// No other process can make a bundle active between the parts of its removal.
+func TestRemovalIsOneChange(t *testing.T) {
+	w := newWorld(t)
+	in, other := w.put(expose(t)), w.open(nil)
+	ctx := watched{t.Context(), new(atomic.Int32), func(n int32) {
+		if n == 2 {
+			if err := other.Activate(context.Background(), in.Digest); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	if err := w.Remove(ctx, in.Digest); err != nil {
+		t.Error(err)
+	}
+	w.nothingIsActive()
+}
+
+// nothingIsActive checks that no plugin is active or waits.
+func (w *world) nothingIsActive() {
+	w.t.Helper()
+	active, err := w.Active()
+	pending, pendingErr := w.Pending()
+	if len(active)+len(pending) > 0 || err != nil || pendingErr != nil {
+		w.t.Errorf("active %v, pending %v, %v, %v", active, pending, err, pendingErr)
 	}
 }
 
