@@ -80,8 +80,8 @@ func (f SourceFunc) Items(ctx context.Context, r *References) ([]Item, error) { 
 
 // References are what sandboxes and snapshots refer to.
 type References struct {
-	// A sandbox that runs has used what it needs since it began, and saved processes can
-	// need anything that was there when they were saved.
+	// A sandbox that runs or is being started has used what it needs since it began, and saved
+	// processes can need anything that was there when they were saved.
 	Since time.Time // zero = nothing runs
 	Until time.Time // zero = there are no saved processes
 

@@ -193,6 +193,27 @@ func (b *bench) checkLimit(used []string, inUse, sandbox string) {
 	}
 }
 
+// What a start has found stays while the start goes on, however long it takes.
+func TestPruneKeepsWhatAStartHasFound(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	view := filepath.Dir(b.put(b.cache, "models/hub/org%2Fm/"+strings.Repeat("a", 40)+"/config.json", "{}"))
+	end, err := b.Ledger.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.aged(0, view) // the start has found it
+	later := time.Now().Add(5 * time.Hour)
+	b.Now = func() time.Time { return later }
+	if done, err := b.Prune(t.Context(), cachegc.Options{Unused: time.Hour}); err != nil || len(done) != 0 || len(missing(view)) != 0 {
+		t.Errorf("while the start goes on: %+v, %v", done, err)
+	}
+	end()
+	if done, err := b.Prune(t.Context(), cachegc.Options{Unused: time.Hour}); err != nil || len(done) != 1 || len(missing(view)) != 1 {
+		t.Errorf("after its end: %+v, %v", done, err)
+	}
+}
+
 // A layer stays as long as one that stands upon it.
 func TestPruneKeepsWhatIsBelow(t *testing.T) {
 	t.Parallel()

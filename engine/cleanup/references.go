@@ -27,6 +27,8 @@ func (c *Cleaner) References(ctx context.Context) (*cachegc.References, error) {
 }
 
 func (c *Cleaner) referenceSandboxes(refs *cachegc.References) error {
+	begun, beginErr := c.Ledger.Begun() // before the list: a start may get its record meanwhile
+	refs.Since = begun
 	records, err := c.Ledger.List()
 	for _, r := range records {
 		if !r.Live() {
@@ -42,7 +44,7 @@ func (c *Cleaner) referenceSandboxes(refs *cachegc.References) error {
 			refs.Since = begun
 		}
 	}
-	return err
+	return errors.Join(beginErr, err)
 }
 
 func (c *Cleaner) referenceSnapshots(ctx context.Context, refs *cachegc.References) error {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
@@ -239,6 +240,41 @@ func (l *Ledger) starting(id string) bool {
 	}
 	lock.Remove()
 	return false
+}
+
+// begunPrefix begins the names of locks of starts that have no record yet.
+const begunPrefix = "begun-"
+
+// Begin notes that a start goes on, until end is called or the program dies. It has no record
+// before all that it needs is there, which can take hours.
+func (l *Ledger) Begin(ctx context.Context) (end func(), err error) {
+	lock, err := state.Acquire(ctx, l.startFile(begunPrefix+randomText(10)))
+	if err != nil {
+		return nil, err
+	}
+	return lock.Remove, nil
+}
+
+// Begun is when the oldest of the starts began that [Ledger.Begin] has noted and that go on;
+// zero = there are none.
+func (l *Ledger) Begun() (oldest time.Time, err error) {
+	entries, err := os.ReadDir(l.path("starting"))
+	if err != nil {
+		return oldest, err
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(entry.Name(), begunPrefix) {
+			continue
+		}
+		if err != nil {
+			return oldest, err
+		}
+		if begun := info.ModTime(); (oldest.IsZero() || begun.Before(oldest)) && l.starting(entry.Name()) {
+			oldest = begun
+		}
+	}
+	return oldest, nil
 }
 
 // sweepStarts removes the locks of programs that died before they had written a

@@ -238,6 +238,46 @@ func TestUpdateKeepsWhatANewerVersionHasNoted(t *testing.T) {
 	}
 }
 
+// Only starts that go on count, and the oldest of them.
+func TestBegun(t *testing.T) {
+	l, dir := openLedger(t)
+	begun := func() time.Time {
+		t.Helper()
+		at, err := l.Begun()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	killed := filepath.Join(dir, "starting", "begun-killed")
+	if err := os.WriteFile(killed, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if at := begun(); !at.IsZero() {
+		t.Errorf("a start whose program has died goes on since %s", at)
+	}
+	endFirst, err := l.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := begun()
+	endSecond, err := l.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := begun(); first.IsZero() || !at.Equal(first) {
+		t.Errorf("the oldest began at %s instead of %s", at, first)
+	}
+	endFirst()
+	if at := begun(); at.Before(first) {
+		t.Errorf("the second began at %s, the first at %s", at, first)
+	}
+	endSecond()
+	if at := begun(); !at.IsZero() {
+		t.Errorf("a start that has ended goes on since %s", at)
+	}
+}
+
 func TestServicesOfARecord(t *testing.T) {
 	var r machine.Record
 	r.SetService(machine.Service{Name: "a", Token: "1"})

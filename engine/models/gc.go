@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// A start that has fetched its models may take so long until a record of it says so.
+	// What was used within this time stays, also that of starts that the ledger does not show.
 	settled   = time.Hour
 	unusedFor = 30 * 24 * time.Hour
 )
@@ -60,13 +60,17 @@ func (m *Manager) GC(ctx context.Context, o GCOptions) ([]cachegc.Removed, error
 		errs = append(errs, err)
 	}
 	if !o.DryRun {
-		errs = append(errs, cache.SweepNotes(ctx), m.sweepManifests(), fetch.SweepAnswers(cache.Own, m.Now().Add(-unusedFor)))
+		errs = append(errs, cache.SweepNotes(ctx), m.sweepManifests(ctx), fetch.SweepAnswers(cache.Own, m.Now().Add(-unusedFor)))
 	}
 	return gone, errors.Join(errs...)
 }
 
-// sweepManifests removes the manifests that no sandbox of the ledger has.
-func (m *Manager) sweepManifests() error {
+// sweepManifests removes the manifests that no sandbox of the ledger has, nor a start that goes on.
+func (m *Manager) sweepManifests(ctx context.Context) error {
+	refs, err := m.References(ctx) // before the records: a start may get its own meanwhile
+	if err != nil {
+		return err
+	}
 	records, err := m.Records()
 	if err != nil {
 		return err
@@ -77,7 +81,11 @@ func (m *Manager) sweepManifests() error {
 			needed[used.Manifest] = true
 		}
 	}
-	return m.Manifests.Sweep(needed, m.Now().Add(-settled))
+	before := m.Now().Add(-settled)
+	if !refs.Since.IsZero() && refs.Since.Before(before) {
+		before = refs.Since
+	}
+	return m.Manifests.Sweep(needed, before)
 }
 
 // ownItems are what the engine's own cache has of sources other than the Hub, or of all

@@ -169,6 +169,31 @@ func TestGC(t *testing.T) {
 	}
 }
 
+// The manifest that a start has kept stays until the start has its record.
+func TestGCKeepsManifestsOfAStart(t *testing.T) {
+	b := newBench(t)
+	began := time.Now().Add(-time.Minute)
+	digest, err := b.Manifests.Keep(models.Manifest{Version: 1, Revision: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Now = func() time.Time { return began.Add(5 * time.Hour) }
+	b.References = func(context.Context) (*cachegc.References, error) { return &cachegc.References{Since: began}, nil }
+	if _, err := b.GC(t.Context(), models.GCOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Manifests.Load(digest); err != nil {
+		t.Errorf("while the start goes on: %v", err)
+	}
+	b.References = func(context.Context) (*cachegc.References, error) { return &cachegc.References{}, nil }
+	if _, err := b.GC(t.Context(), models.GCOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Manifests.Load(digest); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
 func TestManifests(t *testing.T) {
 	b := newBench(t)
 	m := models.Manifest{Version: 1, Revision: "r", Files: []sdk.ModelFile{{Path: "a é", Size: 3, SHA256: "00"}, {Path: "b", GitSHA1: "11"}}}

@@ -59,7 +59,7 @@ type Starter struct {
 	Store   *state.Store
 	Paths   paths.Paths
 	Python  *pyenv.Finder
-	Ledger  session.Ledger
+	Ledger  Ledger
 	Builder *build.Builder
 	Guard   *effects.Guard
 	Logins  *image.Logins
@@ -83,6 +83,13 @@ type Starter struct {
 	Unsearched bool // of tests: nothing is searched for the names of hidden models
 }
 
+// Ledger is where the records of sandboxes are.
+type Ledger interface {
+	session.Ledger
+	// Begin notes that a start goes on, until end is called.
+	Begin(ctx context.Context) (end func(), err error)
+}
+
 // Start makes the sandbox of an experiment: the machine, the runtime on it, the models,
 // files, variables and secrets. Everything that can be checked is checked first. When it
 // fails or ctx ends, what was rented has been ended.
@@ -98,6 +105,11 @@ func (s *Starter) Start(ctx context.Context, exp *experiment.Experiment, o Optio
 		m, err := p.restoreProcesses(ctx, store, saved)
 		return m, errdefs.Wrap(errdefs.KindProvider, err)
 	}
+	end, err := s.Ledger.Begin(ctx) // so that nobody removes what it finds before its record says so
+	if err != nil {
+		return provision.Machine{}, errdefs.Wrap(errdefs.KindInternal, err)
+	}
+	defer end()
 	if err := p.prepare(ctx); err != nil {
 		return provision.Machine{}, err
 	}

@@ -47,6 +47,8 @@ type rig struct {
 	dir       string // of the experiment
 	happened  []string
 	answer    trust.Answer
+	ledger    *machine.Ledger
+	begun     time.Time // since when a start goes on, when a model is looked for
 }
 
 func (r *rig) note(what string) { r.happened = append(r.happened, what) }
@@ -54,6 +56,7 @@ func (r *rig) note(what string) { r.happened = append(r.happened, what) }
 // Resolve is that of a source of models at which nobody answers.
 func (r *rig) Resolve(context.Context, sdk.ModelRef) (sdk.ResolvedModel, error) {
 	r.note("a model is looked for")
+	r.begun, _ = r.ledger.Begun()
 	return sdk.ResolvedModel{}, sdk.Errorf(sdk.NotFound, "the source has no such model")
 }
 
@@ -102,6 +105,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.ledger = ledger
 	here := func() (sdk.Provider, error) {
 		return enginetest.NewProvider(local.Name, machine.SystemClock{}, enginetest.Script{}), nil
 	}
@@ -204,6 +208,19 @@ func TestNothingIsRented(t *testing.T) {
 				t.Errorf("%d machines were asked for", n)
 			}
 		})
+	}
+}
+
+// TestStartGoesOnWhileModelsAreFetched so that nobody removes what it has found.
+func TestStartGoesOnWhileModelsAreFetched(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.Start(t.Context(), r.experiment(t, "  models: [silent:m]\n"), start.Options{})
+	if errdefs.KindOf(err) != errdefs.KindNotFound || r.begun.IsZero() {
+		t.Errorf("%v, since %s", err, r.begun)
+	}
+	if at, err := r.ledger.Begun(); err != nil || !at.IsZero() {
+		t.Errorf("after its end, a start goes on since %s, %v", at, err)
 	}
 }
 
