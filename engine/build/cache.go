@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,7 +129,6 @@ func (b *Builder) rootFSItems(context.Context, *cachegc.References) ([]cachegc.I
 	if err != nil {
 		return nil, err
 	}
-	users := map[string]int{}
 	var all []cachegc.Item
 	var errs []error
 	for _, entry := range entries {
@@ -141,7 +141,6 @@ func (b *Builder) rootFSItems(context.Context, *cachegc.References) ([]cachegc.I
 		if err != nil || !ours {
 			continue
 		}
-		users[id]++
 		tar := filepath.Join(saved, id+".tar")
 		last, err := cachegc.LastUse(note)()
 		if err != nil {
@@ -155,16 +154,16 @@ func (b *Builder) rootFSItems(context.Context, *cachegc.References) ([]cachegc.I
 			k.Bytes, k.Made = info.Size(), info.ModTime()
 		}
 		k.Remove = func() error {
-			if users[id] == 1 { // what remains of a removal that was broken off is found by its note
-				if err := removeSaved(saved, id); err != nil {
+			users, err := b.rootFSNotes(ref) // now: others may have come since the listing
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(users, func(other string) bool { return other != note }) {
+				if err := removeSaved(saved, id); err != nil { // before the note, by which the next pruning finds what remains
 					return err
 				}
 			}
-			if err := removeIfExists(note); err != nil {
-				return err
-			}
-			users[id]--
-			return nil
+			return removeIfExists(note)
 		}
 		all = append(all, k)
 	}

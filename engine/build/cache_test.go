@@ -86,3 +86,35 @@ func TestASystemThatIsNamedStays(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A saved system that a start notes while others are pruned keeps its files until the last note goes.
+func TestASystemThatIsNotedMeanwhileStays(t *testing.T) {
+	t.Parallel()
+	b, cache := newBuilder(t)
+	id := strings.Repeat("a", 64)
+	tar := old(t, b.Store.StateDir(), "local", "saved", id+".tar", "files")
+	text := `{"snapshot":"` + savedPrefix + id + `"}`
+	removeFirst := func() {
+		t.Helper()
+		items, err := b.rootFSItems(t.Context(), &cachegc.References{})
+		if err != nil || len(items) != 1 {
+			t.Fatalf("%+v, %v", items, err)
+		}
+		old(t, cache, rootFSDir, "two.json", text)
+		if err := items[0].Remove(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := old(t, cache, rootFSDir, "one.json", text)
+	removeFirst()
+	if _, err := os.Lstat(first); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(tar); err != nil {
+		t.Error(err)
+	}
+	removeFirst() // of the second note, which is the last one
+	if _, err := os.Lstat(tar); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}
