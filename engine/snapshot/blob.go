@@ -105,7 +105,7 @@ func sumText(x *xxh3.Hasher) string {
 // SHA-256, and otherwise at the quicker sum, where there is one.
 func (s *Store) Place(ctx context.Context, sn Snapshot, name, path string) (verify func(context.Context) error, err error) {
 	if sn.Damaged != "" {
-		return nil, sn.unusable()
+		return nil, s.unusable(sn, sn.damage())
 	}
 	for _, b := range sn.Blobs {
 		if b.Name == name && b.plain() && os.Link(s.blob(b.Part.Digest), path) == nil {
@@ -171,7 +171,7 @@ func (b Blob) checkPlain() error {
 func (s *Store) restoreBlob(ctx context.Context, sn Snapshot, b Blob) (io.ReadCloser, error) {
 	f, err := os.Open(s.blob(b.Part.Digest))
 	if err != nil {
-		return nil, unusable(sn, fmt.Errorf("%s: %w", b.Name, absent("part", b.Part.Digest, err)))
+		return nil, s.unusable(sn, fmt.Errorf("%s: %w", b.Name, absent("part", b.Part.Digest, err)))
 	}
 	return stream(ctx, func(ctx context.Context, w io.Writer) error {
 		z, err := b.bytes(ctxio.Reader(ctx, f))

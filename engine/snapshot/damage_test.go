@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +25,52 @@ import (
 	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
+
+// asked calls first when its error is asked for the first time.
+type asked struct {
+	context.Context
+	first func()
+}
+
+func (a asked) Err() error {
+	a.first()
+	return a.Context.Err()
+}
+
+// What another program removes while it is read is not damaged.
+func TestRemovedIsNotDamaged(t *testing.T) {
+	s := newStore(t)
+	opaque := source("opaque", []byte("text"))
+	opaque.Opaque = true
+	store := func() snapshot.Snapshot {
+		t.Helper()
+		sn, err := s.Save(t.Context(), meta("x"), []snapshot.Source{source("workspace", archive(t, file("f", "text"))), opaque})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sn
+	}
+	remove := func() {
+		t.Helper()
+		if err := s.Remove(context.Background(), "x"); err != nil {
+			t.Error(err)
+		}
+	}
+	wantRemoved := func(what string, err error) {
+		t.Helper()
+		if sdk.CodeOf(err) != sdk.NotFound || !strings.Contains(fmt.Sprint(err), "the snapshot x was removed while it was read") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	store()
+	wantRemoved("verify", s.Verify(asked{t.Context(), sync.OnceFunc(remove)}, "x"))
+	for _, name := range []string{"workspace", "opaque"} {
+		sn := store()
+		remove()
+		_, err := s.Place(t.Context(), sn, name, filepath.Join(t.TempDir(), "placed"))
+		wantRemoved(name, err)
+	}
+}
 
 // TestDamage changes, cuts and removes each file of a store.
 func TestDamage(t *testing.T) {

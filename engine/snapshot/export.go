@@ -41,11 +41,11 @@ func (s *Store) export(ctx context.Context, ref string, w io.Writer) error {
 	d := sn.document()
 	self, err := os.ReadFile(s.blob(sn.ID))
 	if err != nil {
-		return err
+		return s.unusable(sn, absent("document", sn.ID, err))
 	}
 	files, err := s.openParts(d)
 	if err != nil {
-		return unusable(sn, err)
+		return s.unusable(sn, err)
 	}
 	defer func() {
 		for _, f := range files {

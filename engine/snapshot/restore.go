@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/ctxio"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -56,7 +57,7 @@ func (s *Store) Verify(ctx context.Context, ref string) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			return unusable(sn, err)
+			return s.unusable(sn, err)
 		}
 		_ = f.Close()
 	}
@@ -77,7 +78,7 @@ func (s *Store) Verify(ctx context.Context, ref string) error {
 func (s *Store) load(ctx context.Context, ref string) (Snapshot, error) {
 	sn, err := s.Get(ctx, ref)
 	if err == nil && sn.Damaged != "" {
-		err = sn.unusable()
+		err = s.unusable(sn, sn.damage())
 	}
 	return sn, err
 }
@@ -93,8 +94,12 @@ func damaged(sn Snapshot, format string, args ...any) error {
 }
 
 // unusable is the error of a snapshot that cannot be read. Only what is missing or other than it was
-// saved is damage: who cannot read a whole snapshot must not be told to remove it.
-func unusable(sn Snapshot, err error) error {
+// saved is damage: who cannot read a whole snapshot must not be told to remove it. Another program
+// may have removed it since it was found.
+func (s *Store) unusable(sn Snapshot, err error) error {
+	if now, err := s.readName(sn.Name); errors.Is(err, os.ErrNotExist) || err == nil && now.ID != sn.ID {
+		return remedy.For(sdk.Errorf(sdk.NotFound, "the snapshot %s was removed while it was read; list those that there are", sn.Name), remedy.Remedy{Action: remedy.ListSnapshots})
+	}
 	var found *sdk.Error
 	if errors.As(err, &found) {
 		return damaged(sn, "%v", err)
@@ -102,12 +107,12 @@ func unusable(sn Snapshot, err error) error {
 	return fmt.Errorf("the snapshot %s cannot be read: %w; it may be whole: make its files readable, and try again", sn.Name, err)
 }
 
-// unusable is why a snapshot with a Damaged cannot be used.
-func (sn Snapshot) unusable() error {
+// damage is why a snapshot with a Damaged cannot be used.
+func (sn Snapshot) damage() error {
 	if sn.unread != nil {
-		return unusable(sn, sn.unread)
+		return sn.unread
 	}
-	return damaged(sn, "%s", sn.Damaged)
+	return sdk.Errorf(sdk.Invalid, "%s", sn.Damaged)
 }
 
 // absent is the error of a file of a snapshot that cannot be opened.
@@ -136,7 +141,7 @@ func (s *Store) restoreTree(ctx context.Context, sn Snapshot, t Tree) (io.ReadCl
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, unusable(sn, fmt.Errorf("%s: %w", t.Name, err))
+		return nil, s.unusable(sn, fmt.Errorf("%s: %w", t.Name, err))
 	}
 	at, err := openPart(ctx, s.blob(t.Index.Digest), t.Index)
 	if err != nil {

@@ -232,10 +232,10 @@ func (s *Store) collect(ctx context.Context) error {
 	for _, sn := range all {
 		d, _, err := s.document(sn.ID)
 		if err != nil {
-			if err = unusable(sn, err); sn.Damaged != "" {
-				err = sn.unusable()
+			if sn.Damaged != "" {
+				err = sn.damage()
 			}
-			return fmt.Errorf("nothing is cleared away: %w", err)
+			return fmt.Errorf("nothing is cleared away: %w", s.unusable(sn, err))
 		}
 		keep[s.blob(sn.ID)] = true
 		for _, p := range d.parts() {
