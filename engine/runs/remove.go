@@ -32,10 +32,28 @@ func Remove(r *Run) error {
 	if now.ID != r.ID {
 		return &errdefs.Error{Kind: errdefs.KindConflict, Err: fmt.Errorf("remove the run %s: another run, %s, has its folder now", r.ID, now.ID)}
 	}
-	if err := state.RemoveAll(r.Dir); err != nil {
+	if err := removeFolder(r.Dir, state.RemoveAll); err != nil {
 		return errdefs.Wrap(errdefs.KindConfig, fmt.Errorf("remove the run %s: %w", r.ID, err))
 	}
 	return unlink(filepath.Dir(r.Dir), filepath.Base(r.Dir))
+}
+
+// removeFolder removes the log last. A removal that fails or is killed then leaves a run, which the
+// next one finds and removes.
+func removeFolder(dir string, remove func(path string) error) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == EventsName {
+			continue
+		}
+		if err := remove(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return remove(dir)
 }
 
 // unlink has the link to a folder that was removed lead to the newest that is left, if any.

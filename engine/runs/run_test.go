@@ -271,6 +271,39 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestRemoveAgain removes a run again whose removal has failed: it is still known by its ID.
+func TestRemoveAgain(t *testing.T) {
+	root := t.TempDir()
+	f, send := create(t, root, "run-aa00000000000001", noon)
+	send(small()...)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(f.Path(), "outputs", "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	outputs := filepath.Join(f.Path(), "outputs")
+	err := runs.RemoveFolder(f.Path(), func(path string) error {
+		if strings.HasPrefix(outputs, path) { // what can be removed of it goes, as in any order
+			return errors.Join(os.RemoveAll(filepath.Join(path, runs.EventsName)), fs.ErrPermission)
+		}
+		return os.RemoveAll(path)
+	})
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Fatalf("the removal: %v", err)
+	}
+	r, err := runs.Find("run-aa00000000000001", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := runs.Remove(r); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestRemove(t *testing.T) {
 	root := t.TempDir()
 	first, send := create(t, root, "run-aa00000000000001", noon)
