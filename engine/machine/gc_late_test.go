@@ -15,6 +15,12 @@ import (
 // shows it some time later.
 func (b *bench) dies(late time.Duration) machine.Record {
 	b.t.Helper()
+	return b.diesAs("", late)
+}
+
+// diesAs is dies of a start with a name.
+func (b *bench) diesAs(name string, late time.Duration) machine.Record {
+	b.t.Helper()
 	b.driver.Late = func(string) time.Duration { return 90 * time.Second }
 	b.cloud.SetScript(enginetest.Script{ListDelay: late, After: func(c enginetest.Call) error {
 		if c.Op == enginetest.OpCreate {
@@ -24,7 +30,7 @@ func (b *bench) dies(late time.Duration) machine.Record {
 	}})
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = b.start(b.t.Context(), "")
+		_, _ = b.start(b.t.Context(), name)
 	}()
 	b.cloud.SetScript(enginetest.Script{ListDelay: late})
 	all, err := b.ledger.List()
@@ -165,4 +171,38 @@ func TestGCEndsAMachineThatCameTooLate(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 	b.nothingLeft()
+}
+
+// Whoever starts a sandbox again whose start was killed gets the name, and does not pay for two
+// machines.
+func TestStartAgainAfterTheStartDied(t *testing.T) {
+	for _, late := range []time.Duration{0, 35 * time.Second} {
+		b := newBench(t, enginetest.Script{})
+		dead := b.diesAs("lab", late)
+		r := b.mustStart("lab")
+		if dead, err := b.ledger.Get(dead.ID); err != nil || dead.Live() {
+			t.Errorf("%s late: the dead start is %+v, %v", late, dead, err)
+		}
+		b.gc() // of the machine that was not to be seen yet
+		live := b.cloud.Live()
+		if len(live) != 1 || live[0].Handle != r.Handle {
+			t.Errorf("%s late: the machines are %+v, and the sandbox has %s", late, live, r.Handle)
+		}
+	}
+}
+
+// A sandbox keeps its name as long as its lease, and no longer.
+func TestStartWithTheNameOfAnExpiredSandbox(t *testing.T) {
+	b := newBench(t, enginetest.Script{})
+	old := b.mustStart("lab")
+	b.clock.Advance(59 * time.Minute)
+	var conflict *machine.ConflictError
+	if _, err := b.start(t.Context(), "lab"); !errors.As(err, &conflict) || conflict.ID != old.ID {
+		t.Errorf("while its lease lasts: %v", err)
+	}
+	b.clock.Advance(2 * time.Minute)
+	r := b.mustStart("lab")
+	if live := b.cloud.Live(); len(live) != 1 || live[0].Handle != r.Handle {
+		t.Errorf("the machines are %+v, and the sandbox has %s", live, r.Handle)
+	}
 }

@@ -89,12 +89,32 @@ func (s *start) begin(ctx context.Context, r Record) error {
 	if s.lock, err = state.Acquire(ctx, s.d.Ledger.startFile(r.ID)); err != nil {
 		return err
 	}
-	if err := s.d.Ledger.Add(ctx, &r); err != nil {
+	if err := s.d.addNamed(ctx, &r); err != nil {
 		s.lock.Remove()
 		return err
 	}
 	s.rec = r
 	return nil
+}
+
+// addNamed adds a record. A name that only a sandbox has which [Driver.GC] would end, such as one
+// whose start was killed, is free once that sandbox has been ended: whoever starts it again need
+// not clean up first.
+func (d *Driver) addNamed(ctx context.Context, r *Record) error {
+	err := d.Ledger.Add(ctx, r)
+	var taken *ConflictError
+	if !errors.As(err, &taken) {
+		return err
+	}
+	g := &collector{d: d, away: map[string]bool{}}
+	other, getErr := d.Ledger.Get(taken.ID)
+	if getErr != nil {
+		return err
+	}
+	if g.record(ctx, other); len(g.report.Ended) == 0 {
+		return err // it is in use, or cannot be ended now
+	}
+	return d.Ledger.Add(ctx, r)
 }
 
 // findProviders finds those of all choices, so that a missing one is known before
