@@ -225,6 +225,29 @@ func TestAssemblyScript(t *testing.T) {
 	}
 }
 
+// An installation that was broken off is no installation: the next build makes it anew.
+func TestAssemblyScriptAfterABrokenInstallation(t *testing.T) {
+	dir := t.TempDir()
+	replace(t, filepath.Join(dir, "plugin.yaml"), "id: expose-x\nversion: 1.0.0\nimplements: [expose/1]\nprovides: [x]\n")
+	replace(t, filepath.Join(dir, "package.json"), "{}")
+	made := filepath.Join(t.TempDir(), "made.wasm")
+	if err := os.WriteFile(made, exporting, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MADE", made)
+	const script = `echo "npm $1" && case $1 in install) /bin/mkdir node_modules && exit $INSTALL;; run) /bin/mkdir -p build && /bin/cp "$MADE" build/plugin.wasm;; esac`
+	tools(t, map[string]string{"node": "echo v20.1.0", "npm": script})
+	for _, c := range []struct {
+		exit, said string
+		fails      bool
+	}{{"1", "npm install\n", true}, {"1", "npm install\n", true}, {"0", "npm install\nnpm run\n", false}, {"1", "npm run\n", false}} {
+		t.Setenv("INSTALL", c.exit)
+		if _, said, err := build(t, dir); said != c.said || (err != nil) != c.fails {
+			t.Errorf("%q, %v; expected %q", said, err, c.said)
+		}
+	}
+}
+
 // When the user gives up, the compiler ends with all that it has started.
 func TestStopped(t *testing.T) {
 	dir, pids := plugin(t, sdk.KindExpose), filepath.Join(t.TempDir(), "pids")

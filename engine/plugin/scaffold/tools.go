@@ -118,16 +118,34 @@ func (p project) compileAssemblyScript(ctx context.Context) (string, error) {
 	if err := checkNode(ctx, p.Dir); err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(p.Dir, "node_modules")); err != nil {
-		if err := p.run(ctx, p.npm(ctx, "install", "--prefer-offline", "--no-fund", "--no-audit", "--loglevel=error")); err != nil {
-			return "", fmt.Errorf("installing what the build needs: %w", err)
-		}
+	if err := p.install(ctx); err != nil {
+		return "", fmt.Errorf("installing what the build needs: %w", err)
 	}
 	wasm := filepath.Join(p.Dir, "build", "plugin.wasm")
 	if err := os.RemoveAll(wasm); err != nil { // an old one is no result
 		return "", err
 	}
 	return wasm, p.run(ctx, p.npm(ctx, "run", "--silent", "build"))
+}
+
+// install fetches what the build needs, where that is not there. An npm that was stopped or has failed
+// leaves a part of it, which npm itself may take for the whole. So a note is there until it has
+// succeeded, and the next build begins anew where it finds one.
+func (p project) install(ctx context.Context) error {
+	modules, note := filepath.Join(p.Dir, "node_modules"), filepath.Join(p.Dir, "build", ".installing")
+	if _, err := os.Lstat(note); err == nil {
+		if err := os.RemoveAll(modules); err != nil {
+			return err
+		}
+	} else if _, err := os.Stat(modules); err == nil {
+		return nil
+	} else if err := put(note, nil); err != nil {
+		return err
+	}
+	if err := p.run(ctx, p.npm(ctx, "install", "--prefer-offline", "--no-fund", "--no-audit", "--loglevel=error")); err != nil {
+		return err
+	}
+	return os.Remove(note)
 }
 
 func (p project) npm(ctx context.Context, args ...string) *exec.Cmd {
