@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 )
 
@@ -34,11 +35,7 @@ func newDown(a app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if save != "" {
-				e, err := a.Engine()
-				if err != nil {
-					return err
-				}
-				if _, err := e.Save(cmd.Context(), given[0], engine.SaveOptions{Name: save, Progress: a.UI.Progress}); err != nil {
+				if err := a.saveFirst(cmd.Context(), given[0], save); err != nil {
 					return err
 				}
 			}
@@ -48,6 +45,34 @@ func newDown(a app) *cobra.Command {
 	c.Flags().BoolVar(&all, "all", false, "every live sandbox")
 	c.Flags().StringVar(&save, "snapshot", "", "save the sandbox as snapshot `NAME` first")
 	return c
+}
+
+// saveFirst saves a sandbox that is to be ended. One that an earlier command has saved under this
+// name and ended is no error: the advice for a taken name, to remove the snapshot, would take the
+// only copy of its files.
+func (a app) saveFirst(ctx context.Context, ref, name string) error {
+	e, err := a.Engine()
+	if err != nil {
+		return err
+	}
+	_, err = e.Save(ctx, ref, engine.SaveOptions{Name: name, Progress: a.UI.Progress})
+	if engine.KindOf(err) != engine.KindConflict {
+		return err
+	}
+	info, failed := e.Show(ctx, ref)
+	if failed != nil || info.State.Live() {
+		return err
+	}
+	store, failed := e.Snapshots()
+	if failed != nil {
+		return err
+	}
+	saved, failed := store.Get(ctx, name)
+	if failed != nil || saved.Sandbox != info.ID || saved.Damaged != "" {
+		return err
+	}
+	a.UI.Note("warning", fmt.Sprintf("%s has ended already, so nothing was saved; its snapshot %s is of %s", info.ID, name, term.Clock(saved.Created)))
+	return nil
 }
 
 // ended is one line of down's result.
