@@ -3,6 +3,7 @@ package scaffold_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"go/format"
 	"io/fs"
 	"os"
@@ -74,6 +75,29 @@ func TestEachKind(t *testing.T) {
 			run(t, dir, "go", "test", "-short", "./...")
 			same(t, dir, id)
 		})
+	}
+}
+
+// A program that was killed while it made a plugin in a folder of the user is no reason to refuse
+// that folder; a file of the user is one, and then nothing is removed.
+func TestNewAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, ".new-plugin-123", "go.mod")
+	if err := os.MkdirAll(filepath.Dir(left), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, left, "module left")
+	replace(t, filepath.Join(dir, "notes"), "of the user")
+	o := scaffold.Options{Kind: sdk.KindExpose, Name: "x", Dir: dir, SDK: carried(t)}
+	if _, err := scaffold.New(t.Context(), o); !errors.Is(err, fs.ErrExist) || len(read(t, dir, ".new-plugin-123/go.mod")) == 0 {
+		t.Errorf("with a file of the user: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "notes")); err != nil {
+		t.Fatal(err)
+	}
+	create(t, o)
+	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
 	}
 }
 

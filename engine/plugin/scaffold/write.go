@@ -7,9 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/remedy"
 )
+
+// unfinished begins the name of the hidden folder in which a new plugin is made.
+const unfinished = ".new-plugin-"
 
 // write puts everything into a hidden folder first, whose content then moves to dir:
 // what fails or is stopped on the way leaves nothing.
@@ -25,7 +29,7 @@ func write(ctx context.Context, dir string, files map[string][]byte, source stri
 			return err
 		}
 	}
-	tmp, err := os.MkdirTemp(parent, ".new-plugin-")
+	tmp, err := os.MkdirTemp(parent, unfinished)
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,8 @@ func move(from, to string) (err error) {
 	return nil
 }
 
-// vacant refuses a folder that has something in it, and reports whether it exists.
+// vacant refuses a folder that has something in it, and reports whether it exists. What is left there
+// of a program that was killed is removed: the same command would be refused otherwise.
 func vacant(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -92,8 +97,16 @@ func vacant(dir string) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, err
-	case len(entries) > 0:
-		return true, notEmpty(dir)
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), unfinished) {
+			return true, notEmpty(dir)
+		}
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return true, err
+		}
 	}
 	return true, nil
 }
