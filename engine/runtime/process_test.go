@@ -29,18 +29,29 @@ func TestProcessStreamsAndExitCode(t *testing.T) {
 	if p.ExitCode != 137 || p.Signal != "KILL" {
 		t.Errorf("killed: %+v", p)
 	}
-	for name, spec := range map[string]protocol.ProcessSpec{
-		"nothing":     {},
-		"both":        {Argv: []string{"a"}, Shell: "b"},
-		"bad":         {Argv: []string{"a"}, Env: map[string]string{"": "x"}},
-		"no program":  {Argv: []string{"no-such-program"}},
-		"no file":     {Argv: []string{"/no/such/program"}},
-		"no folder":   {Argv: []string{"true"}, Cwd: "/no/such/folder"},
-		"not allowed": {Argv: []string{"/etc/hostname"}},
+	file := filepath.Join(m.boot.Roots["/workspace"], "file")
+	if err := os.WriteFile(file, []byte("no program"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		spec protocol.ProcessSpec
+		code protocol.Code
+		text string
+	}{
+		"nothing":        {protocol.ProcessSpec{}, protocol.Invalid, "either argv or shell"},
+		"both":           {protocol.ProcessSpec{Argv: []string{"a"}, Shell: "b"}, protocol.Invalid, "either argv or shell"},
+		"bad":            {protocol.ProcessSpec{Argv: []string{"a"}, Env: map[string]string{"": "x"}}, protocol.Invalid, "no valid name"},
+		"no program":     {protocol.ProcessSpec{Argv: []string{"no-such-program"}}, protocol.NotFound, `"no-such-program"`},
+		"no file":        {protocol.ProcessSpec{Argv: []string{"/no/such/program"}}, protocol.NotFound, "/no/such/program"},
+		"no folder":      {protocol.ProcessSpec{Argv: []string{"true"}, Cwd: "/no/such/folder"}, protocol.NotFound, "/no/such/folder is not there"},
+		"not a folder":   {protocol.ProcessSpec{Argv: []string{"true"}, Cwd: file}, protocol.Invalid, file + " is not a folder"},
+		"below a file":   {protocol.ProcessSpec{Argv: []string{"true"}, Cwd: file + "/x"}, protocol.Invalid, file + "/x cannot be used: not a directory"},
+		"not allowed":    {protocol.ProcessSpec{Argv: []string{file}}, protocol.Invalid, file + " cannot be started in "},
+		"file as folder": {protocol.ProcessSpec{Argv: []string{file + "/x"}}, protocol.Invalid, file + "/x cannot be started in "},
 	} {
-		_, err := m.client.Processes().Start(testContext(t), spec)
-		if code := protocol.CodeOf(err); code != protocol.Invalid && code != protocol.NotFound && code != protocol.Failed {
-			t.Errorf("%s: %v", name, err)
+		_, err := m.client.Processes().Start(testContext(t), tc.spec)
+		if code := protocol.CodeOf(err); code != tc.code || !strings.Contains(err.Error(), tc.text) {
+			t.Errorf("%s: %v (%s)", name, err, code)
 		}
 	}
 }

@@ -5,7 +5,9 @@ package process
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	goruntime "runtime"
@@ -73,8 +75,8 @@ func (t *Table) launch(spec protocol.ProcessSpec, id string) (*Process, error) {
 	if spec.Cwd != "" {
 		dir = t.env.Path(spec.Cwd)
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, protocol.Errorf(protocol.NotFound, "the working folder %s is not there", dir)
+	if err := checkFolder(dir); err != nil {
+		return nil, err
 	}
 	p := &Process{cookie: t.env.CookieOf(id), spec: spec, done: make(chan struct{}), enough: make(chan struct{}), followed: time.Now()}
 	more := []map[string]string{spec.Env}
@@ -106,6 +108,20 @@ func (t *Table) launch(spec protocol.ProcessSpec, id string) (*Process, error) {
 	}
 	go p.live(t, outputs, redact.New(cfg.Secrets))
 	return p, nil
+}
+
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return protocol.Errorf(protocol.NotFound, "the working folder %s is not there", dir)
+	case errors.As(err, &at):
+		return protocol.Errorf(protocol.Invalid, "the working folder %s cannot be used: %v", dir, at.Err)
+	case err == nil && !info.IsDir():
+		return protocol.Errorf(protocol.Invalid, "the working folder %s is not a folder", dir)
+	}
+	return err
 }
 
 // ownProgram is the file that this program was started from, also where it has no name

@@ -75,6 +75,11 @@ func startError(cmd *exec.Cmd, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return protocol.Errorf(protocol.NotFound, "there is no program %s on the machine, or no interpreter for it", cmd.Path)
 	}
+	for _, why := range []error{fs.ErrPermission, syscall.ENOTDIR, syscall.ENOEXEC, syscall.E2BIG} { // what was asked for
+		if errors.Is(err, why) {
+			return protocol.Errorf(protocol.Invalid, "%s cannot be started in %s: %v", cmd.Path, cmd.Dir, why)
+		}
+	}
 	return protocol.Errorf(protocol.Failed, "%s cannot be started: %v", cmd.Path, err)
 }
 
