@@ -411,6 +411,19 @@ func TestInPlaceRefuses(t *testing.T) {
 			}
 			return []string{dir}
 		}, sdk.NotFound, "config.json cannot be used"},
+		"link in a circle": {func(t *testing.T, _ *fake, dir string) []string {
+			path := filepath.Join(dir, "config.json")
+			if err := errors.Join(os.Remove(path), os.Symlink(path, path)); err != nil {
+				t.Fatal(err)
+			}
+			return []string{dir}
+		}, sdk.Invalid, "config.json cannot be used"},
+		"folder in a circle": {func(t *testing.T, _ *fake, dir string) []string {
+			if err := errors.Join(os.RemoveAll(dir), os.Symlink(dir, dir)); err != nil {
+				t.Fatal(err)
+			}
+			return []string{dir}
+		}, sdk.Invalid, "cannot be used"},
 		"another size": {func(_ *testing.T, f *fake, dir string) []string {
 			f.files[0].Size++
 			return []string{dir}

@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +29,7 @@ func (s source) inPlace(ctx context.Context, folders []string) (string, error) {
 	base = filepath.Clean(base)
 	resolved, err := filepath.EvalSymlinks(base)
 	if err != nil {
-		return "", sdk.Errorf(sdk.NotFound, "model %s: the folder %s cannot be used: %v", s.model.Name, base, err)
+		return "", s.unusable("the folder "+base, err)
 	}
 	if !granted(resolved, folders) {
 		return "", sdk.Errorf(sdk.Unauthorized, "model %s: the folder %s is none that the experiment names", s.model.Name, base)
@@ -53,7 +55,7 @@ func (s source) checkInPlace(base string, f sdk.ModelFile) error {
 	path := filepath.Join(base, filepath.FromSlash(f.Path))
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return sdk.Errorf(sdk.NotFound, "model %s: %s cannot be used: %v", s.model.Name, path, err)
+		return s.unusable(path, err)
 	}
 	if !inside(base, target) {
 		return sdk.Errorf(sdk.Invalid, "model %s: %s is a link that leaves the model's folder; put the file itself there", s.model.Name, path)
@@ -61,13 +63,21 @@ func (s source) checkInPlace(base string, f sdk.ModelFile) error {
 	info, err := os.Stat(target)
 	switch {
 	case err != nil:
-		return sdk.Errorf(sdk.NotFound, "model %s: %s cannot be used: %v", s.model.Name, path, err)
+		return s.unusable(path, err)
 	case !info.Mode().IsRegular():
 		return sdk.Errorf(sdk.Invalid, "model %s: %s is not a regular file", s.model.Name, path)
 	case info.Size() != f.Size:
 		return sdk.Errorf(sdk.Unavailable, "model %s: %s is changing (%d bytes, then %d); try again when nothing writes to it", s.model.Name, path, f.Size, info.Size())
 	}
 	return nil
+}
+
+func (s source) unusable(what string, err error) error {
+	code := sdk.Invalid
+	if errors.Is(err, fs.ErrNotExist) {
+		code = sdk.NotFound
+	}
+	return sdk.Errorf(code, "model %s: %s cannot be used: %v", s.model.Name, what, err)
 }
 
 func inside(dir, path string) bool {

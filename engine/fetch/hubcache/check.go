@@ -138,7 +138,11 @@ func (c Cache) repo(name string) (Repo, error) {
 		return Repo{}, err
 	}
 	dir := filepath.Join(c.Dir, folder)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	info, err := os.Stat(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Repo{}, fmt.Errorf("read the Hugging Face cache: %w", err)
+	}
+	if err != nil || !info.IsDir() {
 		return Repo{}, sdk.Errorf(sdk.NotFound, "%s is not in the Hugging Face cache %s", name, c.Dir)
 	}
 	repo, err := readRepo(name, dir)

@@ -1,10 +1,12 @@
 package hubcache
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/seer-engine/seer/sdk"
@@ -68,6 +70,10 @@ func TestVerify(t *testing.T) {
 	}
 	if _, err := c.Verify(t.Context(), "org/none", nil); sdk.CodeOf(err) != sdk.NotFound {
 		t.Error(err)
+	}
+	c.Dir = wrong // no folder
+	if _, err := c.Verify(t.Context(), "org/tiny", nil); sdk.CodeOf(err) == sdk.NotFound || !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("of a cache that cannot be read: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,8 +55,8 @@ type printer struct {
 func newPrinter(a app, f showFlags, stream func() bool) (*printer, error) {
 	p := &printer{app: a, flags: f, stream: stream, flush: func() error { return nil }}
 	if f.out != "" && f.out != "-" {
-		if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
-			return nil, &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no folder for the file %s", f.out)}
+		if err := checkFolder(f.out); err != nil {
+			return nil, err
 		}
 	}
 	if !a.JSON {
@@ -69,6 +70,21 @@ func newPrinter(a app, f showFlags, stream func() bool) (*printer, error) {
 	p.out = [2]io.Writer{o, e}
 	p.flush = func() error { return errors.Join(o.Flush(), e.Flush()) }
 	return p, nil
+}
+
+// checkFolder finds that the folder of a file is there.
+func checkFolder(file string) error {
+	dir := filepath.Dir(file)
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no folder for the file %s", file)}
+	case err != nil:
+		return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s cannot be written: %w", file, err)}
+	case !info.IsDir():
+		return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s cannot be written: %s is not a folder", file, dir)}
+	}
+	return nil
 }
 
 func (p *printer) close() { p.app.UI.Finish() }
