@@ -336,3 +336,23 @@ func TestCopyStops(t *testing.T) {
 		t.Errorf("%d files, %v", n, err)
 	}
 }
+
+// TestCopyCountsFailures: of many files that cannot be collected, some are named and the others counted.
+func TestCopyCountsFailures(t *testing.T) {
+	t.Parallel()
+	space, to := t.TempDir(), t.TempDir()
+	for i := range 23 {
+		name := fmt.Sprint(i)
+		path := filepath.Join(space, "outputs", name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644),
+			os.MkdirAll(filepath.Join(to, name, "in the way"), 0o755))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := Copier{}
+	_, err := c.Copy(t.Context(), testkit.OpenRoot(t, space), "outputs", testkit.OpenRoot(t, to))
+	if err == nil || strings.Count(err.Error(), "was not collected") != 20 || !strings.HasSuffix(err.Error(), "\n3 more could not be collected") {
+		t.Errorf("%v", err)
+	}
+}

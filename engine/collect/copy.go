@@ -32,6 +32,7 @@ type Copier struct {
 	renamed names
 	skipped names
 	failed  []error
+	more    int // that have failed, too
 
 	follow bool // for tests: what a link leads to is copied
 	keep   bool // for tests: names and modes stay
@@ -62,6 +63,9 @@ func (c *Copier) Copy(ctx context.Context, from *os.Root, name string, to *os.Ro
 	}
 	if len(c.skipped.all) > 0 {
 		c.Warn("outputs: not a plain file and not collected: %s", c.skipped)
+	}
+	if c.more > 0 {
+		c.failed = append(c.failed, fmt.Errorf("%d more could not be collected", c.more))
 	}
 	return c.files, errors.Join(append(c.failed, err)...)
 }
@@ -142,8 +146,11 @@ func (c *Copier) entry(ctx context.Context, folder *os.File, name, target string
 		return err
 	}
 	const most = 20 // errors
-	if err != nil && len(c.failed) < most {
+	switch {
+	case err != nil && len(c.failed) < most:
 		c.failed = append(c.failed, fmt.Errorf("%q was not collected: %w", to, err))
+	case err != nil:
+		c.more++
 	}
 	return nil
 }
