@@ -73,11 +73,12 @@ func (t *tree) apply(ctx context.Context, layer io.Reader) error {
 }
 
 func explainEntry(ctx context.Context, hdr *tar.Header, err error) error {
+	var unread *sourceError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case hdr == nil:
-		return invalid("the layer is damaged: %v", err)
+	case hdr == nil, errors.As(err, &unread):
+		return damaged(err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, tar.ErrHeader):
 		return invalid("the layer is damaged at %q: %v", hdr.Name, err)
 	}
