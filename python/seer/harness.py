@@ -141,7 +141,10 @@ def _command(provider: str, given: Any) -> Optional[list[str]]:
     """The program and its arguments, or None where the engine looks for the program."""
     if given is None and provider != "command":
         variable = "SEER_AGENT_" + "".join(c if c.isalnum() else "_" for c in provider).upper()
-        return shlex.split(os.environ.get(variable, "")) or None
+        try:
+            return shlex.split(os.environ.get(variable, "")) or None
+        except ValueError as e:
+            raise ConfigError("", [Problem(variable, f"is not a program and its arguments: {e}", "quote them as in a shell")]) from e
     if not given or isinstance(given, str):
         raise ConfigError("", [Problem("run_agent.command", "must be a program and its arguments", 'such as ["python3", "agent.py"]')])
     return [os.fspath(word) for word in given]

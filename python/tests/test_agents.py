@@ -123,6 +123,13 @@ class TestAgents(Case):
         self.addCleanup(os.environ.pop, "SEER_AGENT_CLAUDE")
         return asyncio.run(heard(**{"prompt": "First.", "session": self.session, "base_url": self.model(script), **more}))
 
+    def test_program_that_cannot_be_read(self):
+        """The mistake is in the variable, and the error names it."""
+        os.environ["SEER_AGENT_CLAUDE"] = "claude 'a"
+        self.addCleanup(os.environ.pop, "SEER_AGENT_CLAUDE")
+        with self.assertRaisesRegex(ConfigError, "SEER_AGENT_CLAUDE.*No closing quotation"):
+            asyncio.run(heard(prompt="x", session=self.session))
+
     def acp(self, prompt, **more):
         return run_agent(**{
             "prompt": prompt, "session": self.session, "provider": "acp", "runs_dir": None,
