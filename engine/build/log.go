@@ -28,9 +28,11 @@ type installLog struct {
 	start    time.Time
 	file     *os.File // nil before the first line, and where there can be none
 	lines    int
-	bytes    int
+	bytes    int  // of these
+	kept     int  // bytes in the file
 	packages int  // that pip and apt have installed
 	full     bool // a disk
+	part     bool // the file has not all lines
 }
 
 func (i *Installation) newLog(machine string) *installLog {
@@ -59,9 +61,11 @@ func (l *installLog) keep(text string) {
 		return
 	}
 	if l.bytes += len(text) + 1; l.bytes > longestLog {
-		text = "… what came after this is not kept"
+		text, l.part = "… what came after this is not kept", true
 	}
-	_, _ = fmt.Fprintln(l.file, text)
+	n, err := fmt.Fprintln(l.file, text)
+	l.kept += n
+	l.part = l.part || err != nil
 }
 
 // open makes the file, named by the machine, and removes the old ones.
@@ -88,9 +92,14 @@ func (l *installLog) end(ctx context.Context, err error) error {
 		return err
 	}
 	name := l.file.Name()
-	_ = l.file.Close()
-	if err == nil || ctx.Err() != nil {
+	if l.file.Close() != nil {
+		l.part = true
+	}
+	switch {
+	case err == nil || ctx.Err() != nil || l.kept == 0:
 		return err
+	case l.part:
+		return fmt.Errorf("%w; a part of what was printed is in %s", err, name)
 	}
 	return fmt.Errorf("%w; all that was printed is in %s", err, name)
 }

@@ -69,17 +69,48 @@ func TestInstallLog(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 
-	large := i.newLog("sb-1")
-	for range 20 {
-		large.line(strings.Repeat("x", 1<<20))
+	long := func() *installLog {
+		large := i.newLog("sb-1")
+		for range 20 {
+			large.line(strings.Repeat("x", 1<<20))
+		}
+		return large
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := large.end(stopped, failed); err.Error() != "it failed" {
+	if err := long().end(stopped, failed); err.Error() != "it failed" {
 		t.Errorf("of one that was stopped: %v", err)
+	}
+	if err := long().end(t.Context(), failed); err.Error() != "it failed; a part of what was printed is in "+file {
+		t.Errorf("of one that was cut: %v", err)
 	}
 	if info, err = os.Stat(file); err != nil || info.Size() > longestLog+100 {
 		t.Errorf("%d bytes are kept, %v", info.Size(), err)
+	}
+}
+
+// What could not be written is in no file, and an error does not say that it is.
+func TestInstallLogIsNotWritten(t *testing.T) {
+	t.Parallel()
+	b, cache := newBuilder(t)
+	i := &Installation{builder: b, Request: Request{Report: event.NewReporter("", event.SourceEngine, b.Now, func(event.Event) {})}}
+	file := filepath.Join(cache, logsDir, "sb-1.log")
+	for _, tc := range []struct{ before, want string }{
+		{"", "it failed"},
+		{"a line", "it failed; a part of what was printed is in " + file},
+	} {
+		log := i.newLog("sb-1")
+		log.open()
+		log.lines = 1 // it is open
+		if tc.before != "" {
+			log.line(tc.before)
+		}
+		_ = log.file.Close()
+		log.file, _ = os.Open(file) // which takes no more
+		log.line("another line")
+		if err := log.end(t.Context(), errors.New("it failed")); err.Error() != tc.want {
+			t.Errorf("after %q: %v", tc.before, err)
+		}
 	}
 }
 
