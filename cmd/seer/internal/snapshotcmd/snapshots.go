@@ -132,7 +132,7 @@ func newSnapshotsImport(a app) *cobra.Command {
 			if given[0] != "-" {
 				file, err := os.Open(given[0])
 				if err != nil {
-					return &engine.Error{Kind: engine.KindNotFound, Err: err}
+					return importError(err)
 				}
 				defer file.Close()
 				in = file
@@ -145,7 +145,7 @@ func newSnapshotsImport(a app) *cobra.Command {
 			saved, err := store.Import(cmd.Context(), m.Reader(in), name)
 			m.End(err)
 			if err != nil {
-				return importError(err)
+				return importError(fmt.Errorf("import %s: %w", given[0], err))
 			}
 			info := a.describeSnapshot(cmd.Context(), saved)
 			if saved.Kind == snapshot.Memory && info.Signer != trust.OwnKey {
