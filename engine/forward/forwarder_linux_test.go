@@ -215,13 +215,18 @@ func TestForwarderEnds(t *testing.T) {
 	sshtest.Gone(t, "forward\x00"+c.f.Dir)
 }
 
-// Another copy of Seer, with a folder of its own, cuts no connection.
-func TestForwarderOfTwoCopies(t *testing.T) {
-	t.Parallel()
+// connected is a port that is carried, and a connection to it.
+func connected(t *testing.T) (*carried, string, net.Conn) {
 	c := newCarried(t)
 	url := c.ensure(t, "one")
 	again(t, url)
-	conn := dial(t, url)
+	return c, url, dial(t, url)
+}
+
+// Another copy of Seer, with a folder of its own, cuts no connection.
+func TestForwarderOfTwoCopies(t *testing.T) {
+	t.Parallel()
+	c, url, conn := connected(t)
 	if _, err := conn.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -270,10 +275,7 @@ func TestForwarderIsOne(t *testing.T) {
 
 func TestForwarderIsKilled(t *testing.T) {
 	t.Parallel()
-	c := newCarried(t)
-	url := c.ensure(t, "one")
-	again(t, url)
-	conn := dial(t, url)
+	c, url, conn := connected(t)
 	defer conn.Close()
 	for range 3 {
 		c.kill(t)

@@ -187,11 +187,11 @@ class TestFaults(Case):
         self.assertRegex(str(failed[0]), "ended in the middle")
         self.assertEqual(sandbox.exec("echo on").stdout, "on\n")  # by another process
 
-    def test_other_version(self):
-        ended = self.dir / "ended"
-        program = self.write("seer", OTHER_VERSION.format(python=sys.executable, ended=str(ended)))
+    def with_another_engine(self, code):
+        """Starts a program whose engine is the given code; it tries twice, and ends when there is a file "ended"."""
+        program = self.write("seer", code)
         program.chmod(0o755)
-        child, line = self.program(f"""
+        return self.program(f"""
             import os
             os.environ["SEER_PROGRAM"] = {str(program)!r}
             from support import config
@@ -203,30 +203,20 @@ class TestFaults(Case):
                 except EngineError as e:
                     said = str(e)
             print(said, flush=True)
-            while not os.path.exists({str(ended)!r}):
+            while not os.path.exists({str(self.dir / "ended")!r}):
                 pass
         """)
+
+    def test_other_version(self):
+        child, line = self.with_another_engine(OTHER_VERSION.format(python=sys.executable, ended=str(self.dir / "ended")))
         self.assertIn("speaks version 1 of the protocol", line)
         self.assertIn("SEER_PROGRAM", line)
         self.assertEqual(child.wait(PATIENCE), 0)
 
     def test_an_answer_that_cannot_be_read(self):
         code = "import sys; sys.stdin.readline(); print('no message', flush=True); sys.stdin.read()"
-        program = self.write("seer", f"#!{sys.executable}\n{code}\n")
-        program.chmod(0o755)
-        child, line = self.program(f"""
-            import os
-            os.environ["SEER_PROGRAM"] = {str(program)!r}
-            from support import config
-            from seer import EngineError
-            from seer.environment import Sandbox
-            for _ in range(2):
-                try:
-                    Sandbox(config()).start()
-                except EngineError as e:
-                    said = str(e)
-            print(said, flush=True)
-        """)
+        child, line = self.with_another_engine(f"#!{sys.executable}\n{code}\n")
+        (self.dir / "ended").touch()
         self.assertIn("its answer cannot be read", line)
         self.assertEqual(child.wait(PATIENCE), 0)
 

@@ -197,9 +197,10 @@ func TestToolchains(t *testing.T) {
 	}
 }
 
-// A folder with a package.json is built by its own script; what it needs is fetched once.
-func TestAssemblyScript(t *testing.T) {
-	dir := t.TempDir()
+// assemblyScript makes the folder of a plugin in AssemblyScript. What its build is to make is the file
+// $MADE.
+func assemblyScript(t *testing.T) (dir string) {
+	dir = t.TempDir()
 	replace(t, filepath.Join(dir, "plugin.yaml"), "id: expose-x\nversion: 1.0.0\nimplements: [expose/1]\nprovides: [x]\n")
 	replace(t, filepath.Join(dir, "package.json"), "{}")
 	made := filepath.Join(t.TempDir(), "made.wasm")
@@ -207,6 +208,12 @@ func TestAssemblyScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("MADE", made)
+	return dir
+}
+
+// A folder with a package.json is built by its own script; what it needs is fetched once.
+func TestAssemblyScript(t *testing.T) {
+	dir := assemblyScript(t)
 	const script = `echo "npm $1" && case $1 in install) /bin/mkdir node_modules;; run) /bin/mkdir -p build && /bin/cp "$MADE" build/plugin.wasm;; esac`
 	tools(t, map[string]string{"node": "echo v20.1.0", "npm": script})
 	for _, want := range []string{"npm install\nnpm run\n", "npm run\n"} {
@@ -227,14 +234,7 @@ func TestAssemblyScript(t *testing.T) {
 
 // An installation that was broken off is no installation: the next build makes it anew.
 func TestAssemblyScriptAfterABrokenInstallation(t *testing.T) {
-	dir := t.TempDir()
-	replace(t, filepath.Join(dir, "plugin.yaml"), "id: expose-x\nversion: 1.0.0\nimplements: [expose/1]\nprovides: [x]\n")
-	replace(t, filepath.Join(dir, "package.json"), "{}")
-	made := filepath.Join(t.TempDir(), "made.wasm")
-	if err := os.WriteFile(made, exporting, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("MADE", made)
+	dir := assemblyScript(t)
 	const script = `echo "npm $1" && case $1 in install) /bin/mkdir node_modules && exit $INSTALL;; run) /bin/mkdir -p build && /bin/cp "$MADE" build/plugin.wasm;; esac`
 	tools(t, map[string]string{"node": "echo v20.1.0", "npm": script})
 	for _, c := range []struct {
