@@ -173,8 +173,8 @@ func TestGCEndsAMachineThatCameTooLate(t *testing.T) {
 	b.nothingLeft()
 }
 
-// Whoever starts a sandbox again whose start was killed gets the name, and does not pay for two
-// machines.
+// A second start gets the name of a sandbox whose start was killed, and the user does not pay for
+// two machines.
 func TestStartAgainAfterTheStartDied(t *testing.T) {
 	for _, late := range []time.Duration{0, 35 * time.Second} {
 		b := newBench(t, enginetest.Script{})

@@ -97,9 +97,8 @@ func (s *start) begin(ctx context.Context, r Record) error {
 	return nil
 }
 
-// addNamed adds a record. A name that only a sandbox has which [Driver.GC] would end, such as one
-// whose start was killed, is free once that sandbox has been ended: whoever starts it again need
-// not clean up first.
+// addNamed adds a record. If a sandbox that [Driver.GC] would end has the name, such as one whose
+// start was killed, addNamed ends that sandbox first: the user need not clean up to start again.
 func (d *Driver) addNamed(ctx context.Context, r *Record) error {
 	err := d.Ledger.Add(ctx, r)
 	var taken *ConflictError

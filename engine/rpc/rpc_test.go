@@ -10,13 +10,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/rpc"
 	"github.com/seer-engine/seer/internal/testengine"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -50,9 +50,20 @@ func serve(t *testing.T, e *engine.Engine) (*client, <-chan error) {
 // answer sends a line, and reads lines until one is an answer.
 func (c *client) answer(line string) string {
 	c.t.Helper()
+	c.send(line)
+	return c.read()
+}
+
+func (c *client) send(line string) {
+	c.t.Helper()
 	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// read returns the next answer.
+func (c *client) read() string {
+	c.t.Helper()
 	for {
 		got, err := c.out.ReadString('\n')
 		if err != nil {
@@ -206,26 +217,24 @@ func TestExecWhoseSandboxEnds(t *testing.T) {
 		t.Fatalf("%v\n%s", err, got)
 	}
 	id := started.Result.ID
-	ended := make(chan error, 1)
-	go func() {
-		b, err := e.Open(t.Context(), id)
-		for err == nil {
-			if _, missing := b.ReadFile(t.Context(), "/workspace/running"); missing == nil {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		ended <- errors.Join(err, e.Terminate(t.Context(), id))
-	}()
+	b, err := e.Open(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.send(request("sandbox.exec", map[string]any{"sandbox": id, "shell": "touch /workspace/running; sleep 1000"}))
+	testkit.EventuallyNil(t, "the command to begin", func() error {
+		_, err := b.ReadFile(t.Context(), "/workspace/running")
+		return err
+	})
+	if err := e.Terminate(t.Context(), id); err != nil {
+		t.Error(err)
+	}
 	var answer struct {
 		Result rpc.ExecResult  `json:"result"`
 		Error  json.RawMessage `json:"error"` // where the end of the sandbox was seen before that of the command
 	}
-	got = c.answer(request("sandbox.exec", map[string]any{"sandbox": id, "shell": "touch /workspace/running; sleep 1000"}))
+	got = c.read()
 	if err := json.Unmarshal([]byte(got), &answer); err != nil || answer.Error == nil && !strings.Contains(string(answer.Result.Stderr), "killed with its sandbox: ") {
 		t.Errorf("%v\n%s\n%s", err, got, answer.Result.Stderr)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }
