@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,18 +8,8 @@ import (
 
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 )
-
-// beforeLock does something whenever somebody is about to wait for a lock.
-type beforeLock struct {
-	context.Context
-	do func()
-}
-
-func (b beforeLock) Err() error {
-	b.do()
-	return b.Context.Err()
-}
 
 // A folder for saved memory stays while its owner lives, from its beginning: another program
 // sweeps just before it is locked. What killed programs have left is removed.
@@ -45,7 +34,7 @@ func TestSweepLeavesFoldersInUse(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	dir, done, err := Checkpointer{Store: store}.workFolder(beforeLock{t.Context(), sweep})
+	dir, done, err := Checkpointer{Store: store}.workFolder(testkit.AskedContext{Context: t.Context(), Asked: sweep})
 	if err != nil {
 		t.Fatal(err)
 	}

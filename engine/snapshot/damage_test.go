@@ -26,17 +26,6 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// asked calls first when its error is asked for the first time.
-type asked struct {
-	context.Context
-	first func()
-}
-
-func (a asked) Err() error {
-	a.first()
-	return a.Context.Err()
-}
-
 // What another program removes while it is read is not damaged.
 func TestRemovedIsNotDamaged(t *testing.T) {
 	s := newStore(t)
@@ -63,7 +52,7 @@ func TestRemovedIsNotDamaged(t *testing.T) {
 		}
 	}
 	store()
-	wantRemoved("verify", s.Verify(asked{t.Context(), sync.OnceFunc(remove)}, "x"))
+	wantRemoved("verify", s.Verify(testkit.AskedContext{Context: t.Context(), Asked: sync.OnceFunc(remove)}, "x"))
 	for _, name := range []string{"workspace", "opaque"} {
 		sn := store()
 		remove()

@@ -205,18 +205,6 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// watched calls asked with how often its error was asked for: once before each look at a lock.
-type watched struct {
-	context.Context
-	count *atomic.Int32
-	asked func(n int32)
-}
-
-func (w watched) Err() error {
-	w.asked(w.count.Add(1))
-	return w.Context.Err()
-}
-
 // Nothing becomes active that another process is just removing.
 func TestActivateWhatIsBeingRemoved(t *testing.T) {
 	for name, activate := range map[string]func(context.Context, *Store, Installed) error{
@@ -234,11 +222,7 @@ func TestActivateWhatIsBeingRemoved(t *testing.T) {
 			remover := w.open(func(step string) error {
 				if step == "remove" {
 					go func() {
-						ctx := watched{t.Context(), new(atomic.Int32), func(n int32) {
-							if n == 1 {
-								close(waits)
-							}
-						}}
+						ctx := testkit.AskedContext{Context: t.Context(), Asked: sync.OnceFunc(func() { close(waits) })}
 						done <- activate(ctx, other, in)
 					}()
 					<-waits // it wants the lock, which this process holds
@@ -261,8 +245,9 @@ func TestActivateWhatIsBeingRemoved(t *testing.T) {
 func TestRemovalIsOneChange(t *testing.T) {
 	w := newWorld(t)
 	in, other := w.put(expose(t)), w.open(nil)
-	ctx := watched{t.Context(), new(atomic.Int32), func(n int32) {
-		if n == 2 {
+	var asked atomic.Int32 // once before each look at a lock
+	ctx := testkit.AskedContext{Context: t.Context(), Asked: func() {
+		if asked.Add(1) == 2 {
 			if err := other.Activate(context.Background(), in.Digest); err != nil {
 				t.Error(err)
 			}
